@@ -1,0 +1,329 @@
+/*
+ * trigger.c
+ *		The add path: bloomguard_maintain(), an AFTER INSERT OR UPDATE ROW trigger.
+ *
+ * Order (see registry.h): the row is on its page when the trigger fires; hash;
+ * full barrier; ONE load of the link; bits of every slot that it names.  The key
+ * is added on every INSERT and every UPDATE, also when it looks unchanged, and
+ * never taken back.
+ *
+ * A write must not fail for our sake: what cannot be resolved poisons the filter
+ * instead of raising.  (The hash function of the key's type may raise; it was
+ * called once by bloomguard_track(), and an index on the column would raise the
+ * same.)
+ *
+ * The backend caches by trigger OID: the recipe of the key while the relation's
+ * descriptor agrees with it, and the entry while the registry's version is
+ * unchanged, "no entry" included.
+ */
+#include "postgres.h"
+
+#include "access/table.h"
+#include "commands/trigger.h"
+#include "definition.h"
+#include "miscadmin.h"
+#include "stats.h"
+#include "utils/builtins.h"
+#include "utils/hsearch.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+
+PG_FUNCTION_INFO_V1(bloomguard_maintain);
+
+typedef struct AddRecipe
+{
+	Oid			tgoid;			/* hash key: the trigger that fires */
+	Oid			relid;			/* its relation */
+	bool		clone;
+	bool		usable;			/* recipe below is filled */
+	MemoryContext cxt;			/* of the recipe */
+	Oid			root_tgoid;
+	Oid			root_relid;
+	int			ncols;
+	char	   *arg;			/* column list the recipe was made from */
+	NameData	names[BGUARD_MAX_KEY_COLUMNS];
+	AttrNumber	attnums[BGUARD_MAX_KEY_COLUMNS];
+	BGuardKeyPart parts[BGUARD_MAX_KEY_COLUMNS];
+
+	uint64		version;		/* registry version of the look-up, 0: none */
+	int			entry;			/* or -1 */
+} AddRecipe;
+
+static HTAB *recipes = NULL;
+static MemoryContext hash_cxt = NULL;
+
+/* recipe for this trigger on this relation is still right? */
+static bool
+recipe_fits(const AddRecipe *recipe, Relation rel, const Trigger *trigger)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+
+	if (!recipe->usable || recipe->relid != RelationGetRelid(rel) ||
+		strcmp(recipe->arg, trigger->tgargs[0]) != 0)
+		return false;
+	for (int i = 0; i < recipe->ncols; i++)
+	{
+		Form_pg_attribute att;
+
+		if (recipe->attnums[i] > desc->natts)
+			return false;
+		att = TupleDescAttr(desc, recipe->attnums[i] - 1);
+		if (att->attisdropped ||
+			att->atttypid != recipe->parts[i].typid ||
+			att->attcollation != recipe->parts[i].collid ||
+			strcmp(NameStr(att->attname), NameStr(recipe->names[i])) != 0)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Fill the recipe from trigger and descriptor.  false when the definition makes
+ * no sense any more.
+ */
+static bool
+recipe_make(AddRecipe *recipe, Relation rel, const Trigger *trigger)
+{
+	TupleDesc	desc = RelationGetDescr(rel);
+	BGuardDefinition def;
+	MemoryContext old;
+	bool		ok;
+
+	recipe->usable = false;
+	recipe->version = 0;
+	if (recipe->cxt == NULL)
+		recipe->cxt = AllocSetContextCreate(TopMemoryContext,
+											"bloomguard add recipe",
+											ALLOCSET_SMALL_SIZES);
+	MemoryContextReset(recipe->cxt);
+	old = MemoryContextSwitchTo(recipe->cxt);
+
+	recipe->relid = recipe->root_relid = RelationGetRelid(rel);
+	recipe->root_tgoid = trigger->tgoid;
+	recipe->clone = trigger->tgisclone;
+
+	bguard_definition_parse(trigger->tgnargs, trigger->tgargs, &def);
+	ok = def.problem == NULL;
+	recipe->ncols = def.ncols;
+	for (int i = 0; i < def.ncols && ok; i++)
+	{
+		AttrNumber	attnum = InvalidAttrNumber;
+
+		for (int a = 0; a < desc->natts && attnum == InvalidAttrNumber; a++)
+		{
+			if (!TupleDescAttr(desc, a)->attisdropped &&
+				strcmp(NameStr(TupleDescAttr(desc, a)->attname), def.names[i]) == 0)
+				attnum = a + 1;
+		}
+		ok = attnum != InvalidAttrNumber &&
+			bguard_keys_part_init(&recipe->parts[i],
+								  TupleDescAttr(desc, attnum - 1)->atttypid,
+								  TupleDescAttr(desc, attnum - 1)->attcollation,
+								  recipe->cxt) == NULL;
+		if (ok)
+		{
+			recipe->attnums[i] = attnum;
+			namestrcpy(&recipe->names[i], def.names[i]);
+		}
+	}
+	if (ok)
+	{
+		recipe->arg = pstrdup(trigger->tgargs[0]);
+		recipe->usable = true;
+	}
+	MemoryContextSwitchTo(old);
+	return ok;
+}
+
+static AddRecipe *
+recipe_find(Relation rel, const Trigger *trigger)
+{
+	AddRecipe  *recipe;
+	bool		found;
+
+	if (recipes == NULL)
+	{
+		HASHCTL		ctl = {0};
+
+		ctl.keysize = sizeof(Oid);
+		ctl.entrysize = sizeof(AddRecipe);
+		recipes = hash_create("bloomguard add recipes", 64, &ctl,
+							  HASH_ELEM | HASH_BLOBS);
+	}
+	recipe = hash_search(recipes, &trigger->tgoid, HASH_ENTER, &found);
+	if (!found)
+	{
+		recipe->usable = false;
+		recipe->cxt = NULL;
+		recipe->version = 0;
+	}
+	return recipe;
+}
+
+/*
+ * The entry, looked up again when the registry has changed; the root, too, since
+ * an OID may have been used again.  -1: none, -2: the root cannot be found.
+ */
+static int
+recipe_entry(AddRecipe *recipe)
+{
+	uint64		version = bguard_registry_version();
+
+	if (unlikely(recipe->version != version))
+	{
+		BGuardEntryKey key;
+
+		if (recipe->clone &&
+			!bguard_definition_root(recipe->tgoid, &recipe->root_tgoid,
+									&recipe->root_relid))
+			return -2;
+		key.dboid = MyDatabaseId;
+		key.relid = recipe->root_relid;
+		key.tgoid = recipe->root_tgoid;
+		recipe->entry = bguard_registry_find(&key);
+		recipe->version = version;
+	}
+	return recipe->entry;
+}
+
+/* set the key's bits in a slot; was it new there? */
+static bool
+add_to_slot(uint32 slot, uint64 hash)
+{
+	BGuardBloom filter;
+
+	return bguard_arena_filter(slot, &filter) && bguard_bloom_add(&filter, hash);
+}
+
+static void
+count_new(BGuardLocalCounters *local, int which, uint32 slot)
+{
+	if (local->slots[which] != slot)
+	{
+		local->slots[which] = slot;
+		local->new_keys[which] = 0;
+	}
+	local->new_keys[which]++;
+}
+
+/* the trigger's root, however little of the recipe could be made */
+static void
+poison_recipe(Oid tgoid)
+{
+	Oid			root_tgoid;
+	Oid			root_relid;
+
+	if (bguard_definition_root(tgoid, &root_tgoid, &root_relid))
+		bguard_registry_poison_trigger(MyDatabaseId, root_tgoid,
+									   BGUARD_POISON_ADD);
+	else
+		bguard_registry_poison_database(MyDatabaseId, BGUARD_POISON_ADD);
+}
+
+static void
+add_key(AddRecipe *recipe, TupleTableSlot *row)
+{
+	Datum		values[BGUARD_MAX_KEY_COLUMNS];
+	BGuardLocalCounters *local;
+	MemoryContext old;
+	BGuardEntry *entry;
+	uint64		hash;
+	uint64		link;
+	uint32		current;
+	uint32		building;
+	int			number;
+
+	for (int i = 0; i < recipe->ncols; i++)
+	{
+		bool		isnull;
+
+		values[i] = slot_getattr(row, recipe->attnums[i], &isnull);
+		if (isnull)
+			return;
+	}
+
+	/* hash functions of arrays and kin leave detoasted copies behind */
+	old = MemoryContextSwitchTo(hash_cxt);
+	hash = bguard_keys_hash(recipe->parts, recipe->ncols, values,
+							bguard_control->seed);
+	MemoryContextSwitchTo(old);
+	MemoryContextReset(hash_cxt);
+
+	pg_memory_barrier();
+
+	number = recipe_entry(recipe);
+	if (number == -2)
+		poison_recipe(recipe->tgoid);
+	if (number < 0)
+		return;
+	entry = bguard_registry_entry(number);
+	local = bguard_stats_local(number, recipe->root_tgoid);
+	local->adds++;
+
+	link = pg_atomic_read_u64(&entry->link);
+	current = BGUARD_LINK_CURRENT(link);
+	building = BGUARD_LINK_BUILDING(link);
+	if (current != 0 && add_to_slot(current, hash))
+		count_new(local, 0, current);
+	if (building != 0 && add_to_slot(building, hash))
+		count_new(local, 1, building);
+}
+
+/*
+ * bloomguard_maintain() returns trigger
+ *
+ * Arguments: column list, then options (see definition.h).  Attached in any
+ * other way than bloomguard_track() does it, the trigger does nothing; workers
+ * report such a definition as blocked.
+ */
+Datum
+bloomguard_maintain(PG_FUNCTION_ARGS)
+{
+	TriggerData *data = (TriggerData *) fcinfo->context;
+	AddRecipe  *recipe;
+	TupleTableSlot *row;
+	HeapTuple	result;
+
+	if (!CALLED_AS_TRIGGER(fcinfo))
+		ereport(ERROR,
+				(errcode(ERRCODE_E_R_I_E_TRIGGER_PROTOCOL_VIOLATED),
+				 errmsg("function \"%s\" must be called as a trigger",
+						"bloomguard_maintain")));
+
+	/* a BEFORE trigger would drop the row if we returned nothing */
+	result = TRIGGER_FIRED_BY_UPDATE(data->tg_event) ?
+		data->tg_newtuple : data->tg_trigtuple;
+
+	if (!bguard_attached() ||
+		!TRIGGER_FIRED_AFTER(data->tg_event) ||
+		!TRIGGER_FIRED_FOR_ROW(data->tg_event) ||
+		!(TRIGGER_FIRED_BY_INSERT(data->tg_event) ||
+		  TRIGGER_FIRED_BY_UPDATE(data->tg_event)) ||
+		data->tg_trigger->tgnargs < 1)
+		return PointerGetDatum(result);
+
+	if (hash_cxt == NULL)
+		hash_cxt = AllocSetContextCreate(TopMemoryContext, "bloomguard hash",
+										 ALLOCSET_DEFAULT_SIZES);
+
+	/* each trigger of a statement has an FmgrInfo of its own */
+	recipe = fcinfo->flinfo->fn_extra;
+	if (recipe == NULL || recipe->tgoid != data->tg_trigger->tgoid)
+	{
+		recipe = recipe_find(data->tg_relation, data->tg_trigger);
+		fcinfo->flinfo->fn_extra = recipe;
+	}
+
+	if (!recipe_fits(recipe, data->tg_relation, data->tg_trigger) &&
+		!recipe_make(recipe, data->tg_relation, data->tg_trigger))
+	{
+		poison_recipe(data->tg_trigger->tgoid);
+		return PointerGetDatum(result);
+	}
+
+	row = TRIGGER_FIRED_BY_UPDATE(data->tg_event) ?
+		data->tg_newslot : data->tg_trigslot;
+	add_key(recipe, row);
+	return PointerGetDatum(result);
+}
