@@ -40,6 +40,7 @@
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
+#include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "compat.h"
 #include "ddl.h"
@@ -521,6 +522,38 @@ is_hash_function(Oid funcoid)
 	return found;
 }
 
+/*
+ * Arrays, ranges and multiranges are hashed by core with the hash function of
+ * what they contain, which no signature names.  Any function of the form
+ * f(x, bigint) returns bigint may be one.
+ */
+static void
+container_event(Oid funcoid)
+{
+	static const Oid containers[] = {
+		F_HASH_ARRAY_EXTENDED, F_HASH_RANGE_EXTENDED, F_HASH_MULTIRANGE_EXTENDED
+	};
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcoid));
+	Form_pg_proc form;
+	bool		like;
+
+	/* not there yet: brand-new, so nothing was hashed with it */
+	if (!HeapTupleIsValid(tuple))
+		return;
+	form = (Form_pg_proc) GETSTRUCT(tuple);
+	like = form->pronargs == 2 && form->prorettype == INT8OID &&
+		form->proargtypes.values[1] == INT8OID;
+	ReleaseSysCache(tuple);
+	for (int i = 0; like && i < lengthof(containers); i++)
+	{
+		if (!is_hash_function(containers[i]))
+			continue;
+		bguard_registry_poison_hashproc(MyDatabaseId, containers[i],
+										BGUARD_POISON_FUNCTION);
+		concerning_change();
+	}
+}
+
 static void
 function_event(Oid funcoid)
 {
@@ -534,6 +567,8 @@ function_event(Oid funcoid)
 										BGUARD_POISON_FUNCTION);
 		concerning_change();
 	}
+	else
+		container_event(funcoid);
 }
 
 static void

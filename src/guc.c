@@ -95,7 +95,8 @@ bguard_guc_init(bool preloading)
 								128, 1, 20000,
 								PGC_POSTMASTER, 0,
 								NULL, NULL, NULL);
-	}
 
-	MarkGUCPrefixReserved("bloomguard");
+		/* otherwise settings of a preloaded server would be warned about */
+		MarkGUCPrefixReserved("bloomguard");
+	}
 }

@@ -9,9 +9,9 @@
  * named relation and hold while
  *	 - that lock is held: same local transaction, and no subtransaction aborted
  *	   since it was taken (the lock may have been taken in it),
- *	 - the registry's version word is unchanged (entries come and go, our DDL),
- *	 - no relcache invalidation arrived (a partition may leave its root without
- *	   any event that concerns the root's filter, also in this transaction).
+ *	 - the registry's version word is unchanged: it moves with every entry that
+ *	   comes or goes and every DDL on a trigger of ours or a key column, clones
+ *	   on partitions included (src/ddl.c).
  * Privilege and row security hold for the user, security context and
  * row_security setting they were found for.  Everything else is tested on every
  * call: a probe in a PL/pgSQL expression lives for a whole transaction, across
@@ -48,7 +48,6 @@
 #include "storage/lmgr.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
-#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -69,11 +68,10 @@ struct BGuardProbe
 	LocalTransactionId lxid;
 	uint64		aborts;
 
-	/* what the catalogs say; valid while version and invals are unchanged */
+	/* what the catalogs say; valid while version is unchanged */
 	bool		resolved;
 	uint64		serial;
 	uint64		version;
-	uint64		invals;
 	MemoryContext cxt;			/* reset when resolving anew */
 	BGuardProbeReason standing; /* NONE: the rest is filled */
 	int			nattrs;			/* key columns in the named relation */
@@ -117,9 +115,6 @@ static const struct
 	[BGUARD_REASON_CHANGED] = {"filter changed", BGUARD_UNGUARDED_CHANGED},
 };
 
-/* relcache invalidations of this backend so far */
-static uint64 relcache_invals = 0;
-
 static void count_unguarded(BGuardProbe *probe, BGuardProbeReason reason);
 static bool take_lock(BGuardProbe *probe);
 static void resolve(BGuardProbe *probe);
@@ -132,25 +127,10 @@ static void init_argument(BGuardProbe *probe, int i,
 						  const BGuardKeyPart *part, const char *name);
 static void check_rights(BGuardProbe *probe, Oid userid, int sec_context);
 
-static void
-relcache_callback(Datum arg, Oid relid)
-{
-	relcache_invals++;
-}
-
 BGuardProbe *
 bguard_probe_create(MemoryContext cxt)
 {
-	static bool registered = false;
-	BGuardProbe *probe;
-
-	if (!registered)
-	{
-		CacheRegisterRelcacheCallback(relcache_callback, (Datum) 0);
-		registered = true;
-	}
-
-	probe = MemoryContextAllocZero(cxt, sizeof(BGuardProbe));
+	BGuardProbe *probe = MemoryContextAllocZero(cxt, sizeof(BGuardProbe));
 	probe->parent = cxt;
 	probe->cxt = AllocSetContextCreate(cxt, "bloomguard probe",
 									   ALLOCSET_SMALL_SIZES);
@@ -216,8 +196,7 @@ bguard_probe_ask(BGuardProbe *probe, const Datum *values, const bool *nulls,
 	}
 
 	if (unlikely(!probe->resolved ||
-				 probe->version != bguard_registry_version() ||
-				 probe->invals != relcache_invals))
+				 probe->version != bguard_registry_version()))
 		resolve(probe);
 
 	if (unlikely(probe->standing == BGUARD_REASON_NO_RELATION))
@@ -377,7 +356,6 @@ resolve(BGuardProbe *probe)
 
 	/* before anything is looked up: what comes later is then noticed */
 	probe->version = bguard_registry_version();
-	probe->invals = relcache_invals;
 
 	rel = try_relation_open(probe->relid, NoLock);
 	if (rel == NULL)
