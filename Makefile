@@ -49,6 +49,8 @@ REGRESS = \
 	write \
 	ddl \
 	partition \
+	inflight \
+	probe \
 	privileges \
 	errors \
 	views

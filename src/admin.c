@@ -68,9 +68,11 @@ open_argument(FunctionCallInfo fcinfo)
 Datum
 bloomguard_rebuild(PG_FUNCTION_ARGS)
 {
-	Relation	rel = open_argument(fcinfo);
+	Relation	rel;
 	ListCell   *lc;
 
+	PreventCommandDuringRecovery("bloomguard_rebuild()");
+	rel = open_argument(fcinfo);
 	if (!bguard_compat_owns_relation(RelationGetRelid(rel), GetUserId()))
 		aclcheck_error(ACLCHECK_NOT_OWNER,
 					   get_relkind_objtype(rel->rd_rel->relkind),
@@ -166,7 +168,8 @@ bloomguard_wait_ready(PG_FUNCTION_ARGS)
 	defs = bguard_definition_select(rel, NULL);
 	foreach(lc, defs)
 	{
-		if (made_here(((BGuardDefinition *) lfirst(lc))->root_tgoid))
+		if (wait_state(lfirst(lc)) != WAIT_READY &&
+			made_here(((BGuardDefinition *) lfirst(lc))->root_tgoid))
 			ereport(ERROR,
 					(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 					 errmsg("relation \"%s\" was tracked or changed by the current transaction",

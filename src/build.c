@@ -28,7 +28,8 @@
 /* when to try again, in milliseconds */
 #define RETRY_LOCKED_MS		200
 #define RETRY_LOCKED_MAX_MS	10000
-#define RETRY_BLOCKED_MS	300000
+#define RETRY_BLOCKED_MS	1000
+#define RETRY_BLOCKED_MAX_MS	300000
 #define RETRY_MEMORY_MS		60000
 #define RETRY_ERROR_MS		1000
 #define RETRY_ERROR_MAX_MS	300000
@@ -267,7 +268,7 @@ conclude(BGuardBuild *build, BGuardBuildResult result, uint32 wanted,
 			break;
 		case BGUARD_BUILD_BLOCKED:
 			verdict = BGUARD_VERDICT_BLOCKED;
-			retry = RETRY_BLOCKED_MS;
+			retry = backoff(RETRY_BLOCKED_MS, e->failures - 1, RETRY_BLOCKED_MAX_MS);
 			break;
 		case BGUARD_BUILD_NO_MEMORY:
 			verdict = BGUARD_VERDICT_NO_MEMORY;

@@ -110,6 +110,35 @@ children_of(BGuardBuild *build, Oid relid)
 }
 
 /*
+ * Is somebody making the relation a parent, or putting an end to that?  INHERIT
+ * takes only ShareUpdateExclusiveLock on the parent, which goes together with the
+ * check's lock on a table that is not partitioned (one that conflicts would have
+ * to wait for VACUUM).  The row is there before the command poisons, so that one
+ * of the two is seen here.
+ */
+static bool
+parenthood_in_doubt(Oid relid)
+{
+	Relation	pg_inherits = table_open(InheritsRelationId, AccessShareLock);
+	SnapshotData dirty;
+	ScanKeyData key;
+	SysScanDesc scan;
+	bool		found = false;
+
+	InitDirtySnapshot(dirty);
+	ScanKeyInit(&key, Anum_pg_inherits_inhparent, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(pg_inherits, InheritsParentIndexId, true, &dirty,
+							  1, &key);
+	while (!found && HeapTupleIsValid(systable_getnext(scan)))
+		found = TransactionIdIsValid(dirty.xmin) ||
+			TransactionIdIsValid(dirty.xmax);
+	systable_endscan(scan);
+	table_close(pg_inherits, AccessShareLock);
+	return found;
+}
+
+/*
  * Check one relation inside a transaction.  Appends its member and, for a
  * partitioned one, its children's OIDs to *queue.
  */
@@ -143,6 +172,9 @@ check_relation(BGuardBuild *build, Oid relid, bool locked, List **queue)
 
 	if (is_root && tuple == NULL)
 		result = BGUARD_BUILD_GONE;
+	else if (locked && rel->rd_rel->relkind == RELKIND_RELATION &&
+			 parenthood_in_doubt(relid))
+		result = BGUARD_BUILD_LOCKED;
 	else if (is_root)
 		result = check_root(build, rel, tuple, RelationGetDescr(pg_trigger));
 	else if (rel->rd_rel->relkind == RELKIND_FOREIGN_TABLE)

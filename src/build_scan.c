@@ -274,9 +274,9 @@ prepare_columns(Chunk *chunk)
 }
 
 /*
- * One chunk, inside a transaction: pages from *next on.  *counted is the number
- * of blocks when this member's first chunk began, InvalidBlockNumber before.
- * Sets *done when the member needs no more.
+ * One chunk, inside a transaction, with the relation locked: pages from *next
+ * on.  *counted is the number of blocks when this member's first chunk began,
+ * InvalidBlockNumber before.  Sets *done when the member needs no more.
  */
 static BGuardBuildResult
 scan_chunk(BGuardBuild *build, const BGuardMember *member, BlockNumber *next,
@@ -290,10 +290,6 @@ scan_chunk(BGuardBuild *build, const BGuardMember *member, BlockNumber *next,
 	int			security;
 
 	*done = true;
-	if (!bguard_build_lock(build, member->relid, AccessShareLock, LOCK_WAIT_MS))
-		return bguard_build_poisoned(build) ?
-			BGUARD_BUILD_CHANGED : BGUARD_BUILD_LOCKED;
-
 	chunk = palloc0(sizeof(Chunk));
 	chunk->build = build;
 	chunk->rel = try_relation_open(member->relid, NoLock);
@@ -335,7 +331,8 @@ scan_chunk(BGuardBuild *build, const BGuardMember *member, BlockNumber *next,
 		scan_page(chunk, (*next)++);
 		pg_atomic_write_u64(&build->worker->blocks_done,
 							pg_atomic_read_u64(&build->worker->blocks_done) + 1);
-		if (*next % PAGES_PER_CLOCK == 0)
+		/* 64 pages take long when they are slept upon */
+		if (VacuumCostActive || *next % PAGES_PER_CLOCK == 0)
 		{
 			pg_atomic_write_u64(&build->worker->tuples_done, build->tuples_done);
 			if (TimestampDifferenceExceeds(start, GetCurrentTimestamp(), CHUNK_MS))
@@ -370,9 +367,16 @@ bguard_build_scan(BGuardBuild *build, const BGuardMember *member)
 	do
 	{
 		StartTransactionCommand();
-		PushActiveSnapshot(GetTransactionSnapshot());
-		result = scan_chunk(build, member, &next, &counted, &done);
-		PopActiveSnapshot();
+		/* no snapshot while waiting: who has the lock may wait for older ones */
+		if (bguard_build_lock(build, member->relid, AccessShareLock, LOCK_WAIT_MS))
+		{
+			PushActiveSnapshot(GetTransactionSnapshot());
+			result = scan_chunk(build, member, &next, &counted, &done);
+			PopActiveSnapshot();
+		}
+		else
+			result = bguard_build_poisoned(build) ?
+				BGUARD_BUILD_CHANGED : BGUARD_BUILD_LOCKED;
 		CommitTransactionCommand();
 	} while (result == BGUARD_BUILD_DONE && !done);
 	return result;

@@ -246,6 +246,8 @@ trigger_event(ObjectAccessType access, Oid tgoid)
 			{
 				/* who cached this relation's root must look again */
 				bguard_registry_bump_version();
+				/* the partition that goes may be what blocked the filter */
+				bguard_request_visit();
 				break;
 			}
 			LockRelationOid(has_new ? new_row.tgrelid : old_row.tgrelid,
@@ -254,6 +256,10 @@ trigger_event(ObjectAccessType access, Oid tgoid)
 			break;
 
 		case OAT_POST_CREATE:
+			/* replaced from above: a root's trigger becomes a clone of another */
+			if (has_old && !OidIsValid(old_row.tgparentid))
+				bguard_registry_poison_trigger(MyDatabaseId, tgoid,
+											   BGUARD_POISON_TRIGGER);
 			/* a new partition's clone is ALWAYS, one that was replaced is not */
 			if (OidIsValid(parent) && has_new && new_row.tgfoid == function &&
 				new_row.tgenabled == TRIGGER_FIRES_ALWAYS)
@@ -378,6 +384,9 @@ column_event(ObjectAccessType access, Oid relid, AttrNumber attnum)
 	}
 	if (any_key && !changed)
 		touch(relid);
+	/* another column may have got the name of one that was missing */
+	if (!any_key && renamed)
+		bguard_request_visit();
 	if (any_key && renamed)
 		bguard_ddl_note_rename(relid, NameStr(old_att.attname),
 							   NameStr(new_att.attname));
@@ -400,6 +409,27 @@ rewrite_event(Oid relid)
 	}
 }
 
+/* is the relation a child, of whatever kind, of one that carries our trigger? */
+static bool
+is_inheritance_child(Oid relid)
+{
+	Relation	pg_inherits = table_open(InheritsRelationId, AccessShareLock);
+	ScanKeyData key;
+	SysScanDesc scan;
+	HeapTuple	tuple;
+	bool		found = false;
+
+	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ,
+				ObjectIdGetDatum(relid));
+	scan = systable_beginscan(pg_inherits, InheritsRelidSeqnoIndexId, true,
+							  NULL, 1, &key);
+	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
+		found = bguard_ddl_triggers(((Form_pg_inherits) GETSTRUCT(tuple))->inhparent) != NIL;
+	systable_endscan(scan);
+	table_close(pg_inherits, AccessShareLock);
+	return found;
+}
+
 static void
 relation_event(ObjectAccessType access, Oid relid, int subid, void *arg)
 {
@@ -408,6 +438,9 @@ relation_event(ObjectAccessType access, Oid relid, int subid, void *arg)
 		/* also without an entry: a rename has to be followed */
 		if (access == OAT_POST_ALTER || access == OAT_DROP)
 			column_event(access, relid, (AttrNumber) subid);
+		/* a new column may be the one that was missing */
+		else if (access == OAT_POST_CREATE && bguard_ddl_triggers(relid) != NIL)
+			bguard_request_visit();
 		return;
 	}
 	if (!bguard_registry_database_used(MyDatabaseId))
@@ -423,6 +456,8 @@ relation_event(ObjectAccessType access, Oid relid, int subid, void *arg)
 			 */
 			bguard_registry_poison_relation(MyDatabaseId, relid,
 											BGUARD_POISON_RELATION);
+			if (is_inheritance_child(relid))
+				bguard_request_visit();
 			break;
 
 		case OAT_TRUNCATE:
@@ -491,8 +526,14 @@ inherits_event(Oid child, Oid parent)
 	if (!bguard_registry_database_used(MyDatabaseId))
 		return;
 	triggers = bguard_ddl_triggers(parent);
-	if (triggers == NIL || !has_parent(child, parent))
-		return;					/* not ours, or a detach */
+	if (triggers == NIL)
+		return;
+	if (!has_parent(child, parent))
+	{
+		/* a detach: harmless, and the child may be what blocked the filter */
+		bguard_request_visit();
+		return;
+	}
 	if (get_rel_relkind(parent) == RELKIND_PARTITIONED_TABLE &&
 		is_empty_partition(child))
 		return;
@@ -559,7 +600,7 @@ function_event(Oid funcoid)
 {
 	if (!bguard_registry_database_used(MyDatabaseId))
 		return;
-	if (funcoid == bguard_definition_function())
+	if (bguard_definition_was_function(funcoid))
 		poison_database(BGUARD_POISON_FUNCTION);
 	else if (is_hash_function(funcoid))
 	{

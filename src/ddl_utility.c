@@ -108,7 +108,11 @@ next_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 								params, queryEnv, dest, qc);
 }
 
-/* a function of its own, so that no variable lives across PG_TRY */
+/*
+ * The hold ends with the transaction; here only if the command fails, perhaps
+ * in a subtransaction.  A function of its own, so that no variable lives across
+ * PG_TRY.
+ */
 static pg_noinline void
 utility_while_held(Oid dboid, PlannedStmt *pstmt, const char *queryString,
 				   bool readOnlyTree, ProcessUtilityContext context,
@@ -121,9 +125,10 @@ utility_while_held(Oid dboid, PlannedStmt *pstmt, const char *queryString,
 		next_utility(pstmt, queryString, readOnlyTree, context, params,
 					 queryEnv, dest, qc);
 	}
-	PG_FINALLY();
+	PG_CATCH();
 	{
 		bguard_request_release_holds();
+		PG_RE_THROW();
 	}
 	PG_END_TRY();
 }

@@ -84,8 +84,12 @@ bguard_definition_function(void)
 							   CStringGetDatum("bloomguard_maintain"));
 	for (int i = 0; i < list->n_members; i++)
 	{
-		if (is_maintain(&list->members[i]->tuple))
-			found = ((Form_pg_proc) GETSTRUCT(&list->members[i]->tuple))->oid;
+		Oid			oid = ((Form_pg_proc) GETSTRUCT(&list->members[i]->tuple))->oid;
+
+		/* of several, the first: one that is created later changes nothing */
+		if (is_maintain(&list->members[i]->tuple) &&
+			(!OidIsValid(found) || oid < found))
+			found = oid;
 	}
 	ReleaseSysCacheList(list);
 
@@ -93,6 +97,26 @@ bguard_definition_function(void)
 	function_oid = found;
 	function_known = before == invalidations;
 	return found;
+}
+
+/*
+ * bguard_definition_was_function
+ *		Is, or was before this command, the function one that our triggers call?
+ *		Also when its name or its body is another for the moment.
+ */
+bool
+bguard_definition_was_function(Oid funcoid)
+{
+	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcoid));
+	bool		result;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	result = is_maintain(tuple) ||
+		strcmp(NameStr(((Form_pg_proc) GETSTRUCT(tuple))->proname),
+			   "bloomguard_maintain") == 0;
+	ReleaseSysCache(tuple);
+	return result;
 }
 
 /*
@@ -143,6 +167,17 @@ bguard_definition_join(int ncols, char **names)
 		appendStringInfo(&buf, "%s%s", i > 0 ? ", " : "",
 						 quote_identifier(names[i]));
 	return buf.data;
+}
+
+/*
+ * bguard_definition_sentence
+ *		Phrases stand alone in the views, but begin an error's detail.
+ */
+char *
+bguard_definition_sentence(char *phrase)
+{
+	*phrase = pg_toupper((unsigned char) *phrase);
+	return phrase;
 }
 
 /*
@@ -311,7 +346,7 @@ bguard_definition_select(Relation rel, const char *key_columns)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("invalid list of key columns"),
-					 errdetail("%s.", problem)));
+					 errdetail("%s.", bguard_definition_sentence(problem))));
 		def = bguard_definition_find(rel, ncols, names);
 		if (def != NULL)
 			defs = list_make1(def);

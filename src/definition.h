@@ -30,6 +30,8 @@ typedef struct BGuardDefinition
 
 /* OID of the extension's trigger function in this database, or InvalidOid */
 extern Oid	bguard_definition_function(void);
+/* also one that is or was renamed or replaced */
+extern bool bguard_definition_was_function(Oid funcoid);
 
 /*
  * Split an identifier list ('tenant_id, "Email"') with SQL's rules for case and
@@ -92,6 +94,9 @@ extern char *bguard_definition_signature(Relation root,
 
 /* why the relation cannot be tracked, by kind (NULL if it can); with a hint */
 extern char *bguard_definition_judge_relation(Relation rel, char **hint);
+
+/* a phrase as the beginning of a sentence: first letter upper case, in place */
+extern char *bguard_definition_sentence(char *phrase);
 
 /* key list with identifiers quoted, as it is stored in the arguments */
 extern char *bguard_definition_join(int ncols, char **names);

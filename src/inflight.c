@@ -336,6 +336,20 @@ inflight_finish(QueryDesc *queryDesc)
 		leave_statement((uintptr_t) queryDesc);
 }
 
+/* rows of COPY ... FREEZE are visible to every snapshot, its own included */
+static bool
+is_frozen_copy(const CopyStmt *stmt)
+{
+	ListCell   *lc;
+
+	foreach(lc, stmt->options)
+	{
+		if (strcmp(((DefElem *) lfirst(lc))->defname, "freeze") == 0)
+			return true;
+	}
+	return false;
+}
+
 /*
  * COPY FROM takes its command id when it starts to copy; that of now is no
  * larger.  Its relation is locked here as it will be by COPY itself, a moment
@@ -344,6 +358,7 @@ inflight_finish(QueryDesc *queryDesc)
 static uintptr_t
 enter_copy(const CopyStmt *stmt)
 {
+	CommandId	cid = GetCurrentCommandId(false);
 	uintptr_t	key;
 	Oid			relid;
 
@@ -352,9 +367,12 @@ enter_copy(const CopyStmt *stmt)
 	if (kind != KIND_ORDINARY)
 		return KEY_NONE;
 
+	/* the table was created or truncated before, so no snapshot has number 0 */
+	if (is_frozen_copy(stmt))
+		cid = FirstCommandId;
 	relid = RangeVarGetRelid(stmt->relation, RowExclusiveLock, true);
 	key = (uintptr_t) (2 * copies++ + 1);
-	add_target(push_entry(key, GetCurrentCommandId(false), false), relid);
+	add_target(push_entry(key, cid, false), relid);
 	return key;
 }
 

@@ -56,6 +56,48 @@ has_composite(Oid typid)
 }
 
 /*
+ * Is there bpchar under a nondeterministic collation inside of the type?
+ *
+ * hashbpcharextended of version 15 then hashes the padding, which the equality
+ * operator ignores.  cut_padding() makes up for it, but does not reach into
+ * arrays and ranges.
+ */
+static bool
+has_padding_hashed(Oid typid, Oid collid)
+{
+	Oid			element;
+
+	check_stack_depth();
+
+	typid = getBaseType(typid);
+	if (typid == BPCHAROID)
+		return OidIsValid(collid) && !get_collation_isdeterministic(collid);
+
+	element = get_element_type(typid);
+	if (!OidIsValid(element))
+		element = get_multirange_range(typid);
+	if (!OidIsValid(element))
+	{
+		element = get_range_subtype(typid);
+		/* a range compares under a collation of its own */
+		collid = OidIsValid(element) ? get_range_collation(typid) : collid;
+	}
+	return OidIsValid(element) && has_padding_hashed(element, collid);
+}
+
+/* a bpchar without its trailing blanks */
+static Datum
+cut_padding(Datum value)
+{
+	struct varlena *padded = PG_DETOAST_DATUM_PACKED(value);
+	int			padded_len = VARSIZE_ANY_EXHDR(padded);
+	int			len = bpchartruelen(VARDATA_ANY(padded), padded_len);
+
+	return PointerGetDatum(len == padded_len ? padded :
+						   cstring_to_text_with_len(VARDATA_ANY(padded), len));
+}
+
+/*
  * The road of a base type.  Types are named one by one: only for these do we
  * know that equality is equality of the bits.
  */
@@ -152,6 +194,10 @@ bguard_keys_part_init(BGuardKeyPart *part, Oid typid, Oid collid,
 	else
 		collid = InvalidOid;
 
+	if (basetype != BPCHAROID && has_padding_hashed(basetype, collid))
+		return psprintf(_("type %s contains blank-padded strings under a nondeterministic collation, whose hash heeds the padding"),
+						format_type_be(typid));
+
 	memset(part, 0, sizeof(*part));
 	part->typid = typid;
 	part->basetype = basetype;
@@ -211,6 +257,8 @@ bguard_keys_hash_part(BGuardKeyPart *part, Datum value, uint64 seed)
 			break;
 	}
 
+	if (part->basetype == BPCHAROID)
+		value = cut_padding(value);
 	hash = DatumGetUInt64(FunctionCall2Coll(&part->hashfn, part->collid, value,
 											UInt64GetDatum(seed)));
 	return bguard_hash_u64(hash, seed);

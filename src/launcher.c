@@ -46,7 +46,7 @@ typedef struct Database
 	Oid			dboid;
 	bool		visit;			/* wants a worker that looks at the catalog */
 	bool		seen;			/* by the latest look at pg_database */
-	TimestampTz retry_at;		/* no visit before then */
+	TimestampTz retry_at;		/* no worker before then */
 	int			failures;		/* visits in a row that failed */
 } Database;
 
@@ -136,10 +136,15 @@ retire_lost(void)
 	}
 }
 
-/* look after workers that have left, or never came */
-static void
+/*
+ * Look after workers that have left, or never came.  true: one of them did not
+ * get far, so its database may be gone.
+ */
+static bool
 reap(void)
 {
+	bool		failed = false;
+
 	for (int i = 0; i < BGUARD_MAX_WORKERS; i++)
 	{
 		BGuardWorker *w = bguard_fleet_worker(i);
@@ -166,6 +171,7 @@ reap(void)
 			int64		delay = Min((int64) FIRST_BACKOFF_MS << Min(db->failures, 10),
 									MAX_BACKOFF_MS);
 
+			failed = true;
 			db->visit = true;
 			db->failures++;
 			db->retry_at = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), delay);
@@ -174,6 +180,7 @@ reap(void)
 		pfree(handles[i]);
 		handles[i] = NULL;
 	}
+	return failed;
 }
 
 /* false: there is no room for another worker in the server */
@@ -278,10 +285,13 @@ dispatch(void)
 		Database   *db = lfirst(lc);
 		int			due = count_due(db->dboid, now, &soonest);
 		int			here = count_workers(db->dboid);
-		bool		visit = db->visit && now >= db->retry_at;
+		bool		visit = db->visit;
 
-		if (db->visit && !visit && db->retry_at < soonest)
-			soonest = db->retry_at;
+		if ((visit || due > here) && now < db->retry_at)
+		{
+			soonest = Min(soonest, db->retry_at);
+			continue;
+		}
 		/* a worker that is there already takes one entry after the other */
 		while ((visit || due > here) && workers < bguard_max_workers)
 		{
@@ -355,7 +365,8 @@ bguard_launcher_main(Datum arg)
 			ProcessConfigFile(PGC_SIGHUP);
 		}
 
-		reap();
+		if (reap())
+			looked_at = 0;
 		for (;;)
 		{
 			bool		found = bguard_request_next(&dboid, &all);
@@ -370,8 +381,8 @@ bguard_launcher_main(Datum arg)
 				db->visit = true;
 				db->retry_at = 0;
 			}
-			else
-				looked_at = 0;
+			/* the request may come of a database created or dropped */
+			looked_at = 0;
 		}
 		if (any_all || looked_at == 0 ||
 			TimestampDifferenceExceeds(looked_at, GetCurrentTimestamp(),

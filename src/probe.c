@@ -110,11 +110,14 @@ static const struct
 	[BGUARD_REASON_SERIALIZABLE] = {"serializable transaction", BGUARD_UNGUARDED_SERIALIZABLE},
 	[BGUARD_REASON_BUILDING] = {"building", BGUARD_UNGUARDED_NOT_READY},
 	[BGUARD_REASON_STALE] = {"stale", BGUARD_UNGUARDED_NOT_READY},
+	[BGUARD_REASON_BLOCKED] = {"blocked", BGUARD_UNGUARDED_NOT_READY},
+	[BGUARD_REASON_NO_MEMORY] = {"no memory", BGUARD_UNGUARDED_NOT_READY},
 	[BGUARD_REASON_IN_FLIGHT] = {"modifying statement in flight", BGUARD_UNGUARDED_IN_FLIGHT},
 	[BGUARD_REASON_NULL] = {"key is null", BGUARD_UNGUARDED_NULL},
 	[BGUARD_REASON_CHANGED] = {"filter changed", BGUARD_UNGUARDED_CHANGED},
 };
 
+static BGuardProbeReason not_ready_reason(BGuardEntry *entry, uint64 link);
 static void count_unguarded(BGuardProbe *probe, BGuardProbeReason reason);
 static bool take_lock(BGuardProbe *probe);
 static void resolve(BGuardProbe *probe);
@@ -241,8 +244,7 @@ bguard_probe_ask(BGuardProbe *probe, const Datum *values, const bool *nulls,
 	else if (unlikely(probe->rls && !probe->trusted))
 		*reason = BGUARD_REASON_ROW_SECURITY;
 	else if (unlikely(slot == 0))
-		*reason = BGUARD_LINK_BUILDING(link) != 0 ?
-			BGUARD_REASON_BUILDING : BGUARD_REASON_STALE;
+		*reason = not_ready_reason(entry, link);
 	else if (unlikely(bguard_inflight_blocks(snapshot, probe->key.relid)))
 		*reason = BGUARD_REASON_IN_FLIGHT;
 	else
@@ -304,6 +306,26 @@ bguard_probe_reason_text(BGuardProbeReason reason)
 {
 	Assert((int) reason >= 0 && (int) reason < (int) lengthof(reasons));
 	return reasons[reason].text;
+}
+
+/*
+ * Why there is no current generation.  The verdict is read without the lock: it
+ * is for the eye only.
+ */
+static BGuardProbeReason
+not_ready_reason(BGuardEntry *entry, uint64 link)
+{
+	if (BGUARD_LINK_BUILDING(link) != 0)
+		return BGUARD_REASON_BUILDING;
+	if (entry != NULL &&
+		entry->verdict_poison == pg_atomic_read_u32(&entry->poison))
+	{
+		if (entry->verdict == BGUARD_VERDICT_BLOCKED)
+			return BGUARD_REASON_BLOCKED;
+		if (entry->verdict == BGUARD_VERDICT_NO_MEMORY)
+			return BGUARD_REASON_NO_MEMORY;
+	}
+	return BGUARD_REASON_STALE;
 }
 
 static void
@@ -399,7 +421,7 @@ resolve_filter(BGuardProbe *probe, Relation rel)
 			ereport(ERROR,
 					(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 					 errmsg("invalid list of key columns"),
-					 errdetail_internal("%s.", problem)));
+					 errdetail_internal("%s.", bguard_definition_sentence(problem))));
 
 		for (int i = 0; i < ncols; i++)
 		{
@@ -580,8 +602,13 @@ check_rights(BGuardProbe *probe, Oid userid, int sec_context)
 	allowed = pg_class_aclcheck(probe->relid, userid, ACL_SELECT) == ACLCHECK_OK;
 	if (!allowed)
 	{
-		/* without known columns there is nothing to be told about a key */
-		allowed = true;
+		/*
+		 * Without known columns there is nothing to be told about a key, but who
+		 * may read nothing at all shall not hold the lock.
+		 */
+		allowed = probe->nattrs > 0 ||
+			pg_attribute_aclcheck_all(probe->relid, userid, ACL_SELECT,
+									  ACLMASK_ANY) == ACLCHECK_OK;
 		for (int i = 0; allowed && i < probe->nattrs; i++)
 			allowed = pg_attribute_aclcheck(probe->relid, probe->attrs[i],
 											userid, ACL_SELECT) == ACLCHECK_OK;

@@ -35,6 +35,8 @@ typedef enum BGuardProbeReason
 	BGUARD_REASON_SERIALIZABLE,
 	BGUARD_REASON_BUILDING,		/* first generation is being built */
 	BGUARD_REASON_STALE,		/* no generation to ask, none being built */
+	BGUARD_REASON_BLOCKED,		/* nor can one be: bloomguard_filters says why */
+	BGUARD_REASON_NO_MEMORY,	/* nor is there room for one */
 	BGUARD_REASON_IN_FLIGHT,
 	BGUARD_REASON_NULL,
 	BGUARD_REASON_CHANGED		/* filter changed under the probe */

@@ -300,6 +300,25 @@ bguard_registry_want_rotation(Oid dboid, Oid relid, Oid tgoid)
 }
 
 /*
+ * bguard_registry_retry_blocked
+ *		Let every blocked filter of the database try again at once: what blocked
+ *		it may be gone.
+ */
+void
+bguard_registry_retry_blocked(Oid dboid)
+{
+	LWLockAcquire(bguard_lock, LW_EXCLUSIVE);
+	for (uint32 i = 0; i < bguard_control->max_filters; i++)
+	{
+		BGuardEntry *e = &entries[i];
+
+		if (e->key.dboid == dboid && e->verdict == BGUARD_VERDICT_BLOCKED)
+			e->retry_at = 0;
+	}
+	LWLockRelease(bguard_lock);
+}
+
+/*
  * Free every slot of the entry that is not linked and whose owner is gone.
  * bguard_lock is held exclusively.
  */

@@ -189,6 +189,8 @@ extern const char *bguard_registry_poison_text(BGuardPoison reason);
 
 /* ask for a rotation of a root relation's filter, tgoid InvalidOid: of all */
 extern void bguard_registry_want_rotation(Oid dboid, Oid relid, Oid tgoid);
+/* something changed in the database: blocked filters need not wait any longer */
+extern void bguard_registry_retry_blocked(Oid dboid);
 
 /* worker side; each takes bguard_lock itself unless it says otherwise */
 extern int	bguard_registry_create(const BGuardEntryKey *key,

@@ -37,6 +37,9 @@ typedef struct RequestShared
 
 static RequestShared *shared = NULL;
 
+/* does this process hold a database? */
+static bool holding = false;
+
 /* this transaction's requests */
 static bool visit_pending = false;
 static int	nrotations = 0;
@@ -66,6 +69,11 @@ area_attach(void *area, bool found)
 static void
 xact_callback(XactEvent event, void *arg)
 {
+	/* by now others see what the command did to the database */
+	if (holding && (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT ||
+					event == XACT_EVENT_PREPARE))
+		bguard_request_release_holds();
+
 	switch (event)
 	{
 		case XACT_EVENT_COMMIT:
@@ -79,6 +87,10 @@ xact_callback(XactEvent event, void *arg)
 			bguard_request_visit_now(MyDatabaseId);
 			break;
 		case XACT_EVENT_ABORT:
+			/* poison is not taken back, so there may be something to build */
+			if (visit_pending)
+				bguard_request_wake();
+			/* FALLTHROUGH */
 		case XACT_EVENT_PREPARE:
 			visit_pending = false;
 			nrotations = 0;
@@ -158,6 +170,7 @@ bguard_request_visit_now(Oid dboid)
 	if (!bguard_attached())
 		return;
 
+	bguard_registry_retry_blocked(dboid);
 	LWLockAcquire(bguard_lock, LW_EXCLUSIVE);
 	for (int i = 0; i < shared->nwaiting; i++)
 	{
@@ -222,7 +235,8 @@ bguard_request_next(Oid *dboid, bool *all)
 
 /*
  * bguard_request_hold
- *		Keep workers out of the database until this process releases, or is gone.
+ *		Keep workers out of the database until this process releases, its
+ *		transaction ends, or it is gone.
  *		When the table is full nothing is held: core's own wait of five seconds
  *		is then all there is.
  */
@@ -241,6 +255,7 @@ bguard_request_hold(Oid dboid)
 		{
 			shared->holds[i].dboid = dboid;
 			shared->holds[i].pid = MyProcPid;
+			holding = true;
 			break;
 		}
 	}
@@ -270,6 +285,7 @@ bguard_request_release_holds(void)
 			shared->holds[i].dboid = InvalidOid;
 		}
 	}
+	holding = false;
 	LWLockRelease(bguard_lock);
 	if (OidIsValid(released))
 		bguard_request_visit_now(released);

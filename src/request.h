@@ -30,7 +30,8 @@ extern void bguard_request_visit_now(Oid dboid);
 /*
  * Keep workers out of a database while a command needs it to itself (DROP
  * DATABASE and kin).  Holding also ends workers that are in it; releasing asks
- * for a visit.  Holds end by themselves when their process is gone.
+ * for a visit.  Holds end by themselves with the transaction, so that what comes
+ * after sees what the command did, and when their process is gone.
  */
 extern void bguard_request_hold(Oid dboid);
 extern void bguard_request_release_holds(void);

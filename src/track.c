@@ -79,7 +79,7 @@ split_key_columns(const char *list, int *ncols, char **names)
 		ereport(ERROR,
 				(errcode(ERRCODE_INVALID_PARAMETER_VALUE),
 				 errmsg("invalid list of key columns"),
-				 errdetail("%s.", problem),
+				 errdetail("%s.", bguard_definition_sentence(problem)),
 				 errhint("Give column names separated by commas, with SQL's quoting, as in 'tenant_id, \"Email\"'.")));
 }
 
@@ -103,7 +103,7 @@ check_relation(Relation rel)
 		ereport(ERROR,
 				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
 				 errmsg("cannot track relation \"%s\"", RelationGetRelationName(rel)),
-				 errdetail("%s.", problem),
+				 errdetail("%s.", bguard_definition_sentence(problem)),
 				 hint ? errhint("%s", hint) : 0));
 
 	if (rel->rd_rel->relkind != RELKIND_PARTITIONED_TABLE)
@@ -160,7 +160,7 @@ check_columns(Relation rel, int ncols, char **names)
 				(errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
 				 errmsg("cannot track columns of relation \"%s\"",
 						RelationGetRelationName(rel)),
-				 errdetail("%s.", problem),
+				 errdetail("%s.", bguard_definition_sentence(problem)),
 				 errhint("Key columns are stored columns of a type that has a default hash operator class with a 64-bit hash and contains no composite type.")));
 }
 
@@ -380,14 +380,17 @@ bloomguard_untrack(PG_FUNCTION_ARGS)
 	List	   *defs;
 	ListCell   *lc;
 
-	if (rel->rd_rel->relispartition && bguard_definition_of_relation(rel) != NIL)
-		ereport(ERROR,
-				(errcode(ERRCODE_WRONG_OBJECT_TYPE),
-				 errmsg("cannot untrack partition \"%s\"", RelationGetRelationName(rel)),
-				 errhint("Untrack the partitioned table at the root.")));
-
 	defs = bguard_definition_select(rel, PG_ARGISNULL(1) ? NULL :
 									text_to_cstring(PG_GETARG_TEXT_PP(1)));
+	/* a partition may also have been tracked by itself before it was attached */
+	foreach(lc, defs)
+	{
+		if (((BGuardDefinition *) lfirst(lc))->root_relid != relid)
+			ereport(ERROR,
+					(errcode(ERRCODE_WRONG_OBJECT_TYPE),
+					 errmsg("cannot untrack partition \"%s\"", RelationGetRelationName(rel)),
+					 errhint("Untrack the partitioned table at the root.")));
+	}
 
 	relation_close(rel, NoLock);
 	SPI_connect();

@@ -12,9 +12,9 @@
  * called once by bloomguard_track(), and an index on the column would raise the
  * same.)
  *
- * The backend caches by trigger OID: the recipe of the key while the relation's
- * descriptor agrees with it, and the entry while the registry's version is
- * unchanged, "no entry" included.
+ * The backend caches by trigger OID: the recipe of the key and the entry, "no
+ * entry" included, while the registry's version is unchanged and the relation's
+ * descriptor agrees with them.
  */
 #include "postgres.h"
 
@@ -25,6 +25,7 @@
 #include "stats.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
@@ -46,6 +47,7 @@ typedef struct AddRecipe
 	AttrNumber	attnums[BGUARD_MAX_KEY_COLUMNS];
 	BGuardKeyPart parts[BGUARD_MAX_KEY_COLUMNS];
 
+	uint64		made;			/* registry version before the recipe was made */
 	uint64		version;		/* registry version of the look-up, 0: none */
 	int			entry;			/* or -1 */
 } AddRecipe;
@@ -60,6 +62,7 @@ recipe_fits(const AddRecipe *recipe, Relation rel, const Trigger *trigger)
 	TupleDesc	desc = RelationGetDescr(rel);
 
 	if (!recipe->usable || recipe->relid != RelationGetRelid(rel) ||
+		recipe->clone != trigger->tgisclone ||
 		strcmp(recipe->arg, trigger->tgargs[0]) != 0)
 		return false;
 	for (int i = 0; i < recipe->ncols; i++)
@@ -85,13 +88,17 @@ recipe_fits(const AddRecipe *recipe, Relation rel, const Trigger *trigger)
 static bool
 recipe_make(AddRecipe *recipe, Relation rel, const Trigger *trigger)
 {
-	TupleDesc	desc = RelationGetDescr(rel);
+	TupleDesc	desc;
 	BGuardDefinition def;
 	MemoryContext old;
 	bool		ok;
 
 	recipe->usable = false;
 	recipe->version = 0;
+	recipe->made = bguard_registry_version();
+	/* what changed before that version must be seen, also within a statement */
+	AcceptInvalidationMessages();
+	desc = RelationGetDescr(rel);
 	if (recipe->cxt == NULL)
 		recipe->cxt = AllocSetContextCreate(TopMemoryContext,
 											"bloomguard add recipe",
@@ -155,6 +162,7 @@ recipe_find(Relation rel, const Trigger *trigger)
 	if (!found)
 	{
 		recipe->usable = false;
+		recipe->made = 0;
 		recipe->cxt = NULL;
 		recipe->version = 0;
 	}
@@ -221,7 +229,12 @@ poison_recipe(Oid tgoid)
 		bguard_registry_poison_database(MyDatabaseId, BGUARD_POISON_ADD);
 }
 
-static void
+/*
+ * false: the registry changed since the recipe was made.  A builder that came to
+ * another signature (the operator class may be another) says so before it
+ * publishes, so the key has to be hashed again by a recipe of now.
+ */
+static bool
 add_key(AddRecipe *recipe, TupleTableSlot *row)
 {
 	Datum		values[BGUARD_MAX_KEY_COLUMNS];
@@ -240,7 +253,7 @@ add_key(AddRecipe *recipe, TupleTableSlot *row)
 
 		values[i] = slot_getattr(row, recipe->attnums[i], &isnull);
 		if (isnull)
-			return;
+			return true;
 	}
 
 	/* hash functions of arrays and kin leave detoasted copies behind */
@@ -253,10 +266,12 @@ add_key(AddRecipe *recipe, TupleTableSlot *row)
 	pg_memory_barrier();
 
 	number = recipe_entry(recipe);
+	if (unlikely(recipe->version != recipe->made) && number != -2)
+		return false;
 	if (number == -2)
 		poison_recipe(recipe->tgoid);
 	if (number < 0)
-		return;
+		return true;
 	entry = bguard_registry_entry(number);
 	local = bguard_stats_local(number, recipe->root_tgoid);
 	local->adds++;
@@ -268,6 +283,7 @@ add_key(AddRecipe *recipe, TupleTableSlot *row)
 		count_new(local, 0, current);
 	if (building != 0 && add_to_slot(building, hash))
 		count_new(local, 1, building);
+	return true;
 }
 
 /*
@@ -315,15 +331,17 @@ bloomguard_maintain(PG_FUNCTION_ARGS)
 		fcinfo->flinfo->fn_extra = recipe;
 	}
 
-	if (!recipe_fits(recipe, data->tg_relation, data->tg_trigger) &&
-		!recipe_make(recipe, data->tg_relation, data->tg_trigger))
-	{
-		poison_recipe(data->tg_trigger->tgoid);
-		return PointerGetDatum(result);
-	}
-
 	row = TRIGGER_FIRED_BY_UPDATE(data->tg_event) ?
 		data->tg_newslot : data->tg_trigslot;
-	add_key(recipe, row);
+	do
+	{
+		if ((recipe->made != bguard_registry_version() ||
+			 !recipe_fits(recipe, data->tg_relation, data->tg_trigger)) &&
+			!recipe_make(recipe, data->tg_relation, data->tg_trigger))
+		{
+			poison_recipe(data->tg_trigger->tgoid);
+			break;
+		}
+	} while (!add_key(recipe, row));
 	return PointerGetDatum(result);
 }

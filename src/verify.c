@@ -214,7 +214,7 @@ verify_one(BGuardDefinition *def, Relation rel, ReturnSetInfo *rsinfo)
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("filter of relation \"%s\" cannot be verified",
 						RelationGetRelationName(rel)),
-				 errdetail("%s.", problem)));
+				 errdetail("%s.", bguard_definition_sentence(problem))));
 	v.ncols = sig.ncols;
 	for (int i = 0; i < v.ncols; i++)
 		(void) bguard_keys_part_init(&v.parts[i], sig.cols[i].typid,

@@ -192,7 +192,10 @@ put_generation(Row *row, const BGuardDefinition *def, BGuardEntry *e, bool show)
 			put_null(row);
 		for (int i = 0; i < 7; i++)
 			put_null(row);		/* bits .. estimated_rate */
-		put(row, Int32GetDatum(show ? (int32) e->generation : 0));
+		if (show)
+			put(row, Int32GetDatum((int32) e->generation));
+		else
+			put_null(row);
 		put_null(row);
 		put_null(row);
 		return;

@@ -16,6 +16,7 @@
  * keys that are there already leave the cache line shared.
  */
 #include "bloom.h"
+#include "sizing.h"
 
 /* positions that are tested before the first branch */
 #define GROUP	4
@@ -92,28 +93,50 @@ get_bit(const uint64_t *words, uint64_t position)
 		(position & 63);
 }
 
-/* nonzero if the bit was clear */
-static inline uint64_t
-set_bit(uint64_t *words, uint64_t position)
+/*
+ * Set the bits of one key.  All are looked at first, so that their cache misses
+ * overlap: a locked instruction lets nothing overtake it.  positions is used up.
+ * True if one of them was clear.
+ */
+static inline bool
+set_bits(uint64_t *words, uint64_t *positions, uint32_t hashes)
 {
-	uint64_t   *word = &words[position >> 6];
-	uint64_t	bit = UINT64_C(1) << (position & 63);
+	uint32_t	clear = 0;
+	uint32_t	i;
 
-	if (__atomic_load_n(word, __ATOMIC_RELAXED) & bit)
-		return 0;
-	return ~__atomic_fetch_or(word, bit, __ATOMIC_RELAXED) & bit;
+	/* no branch on a bit: it would be mispredicted too often */
+	for (i = 0; i < hashes; i++)
+	{
+		uint64_t	position = positions[i];
+
+		positions[clear] = position;
+		clear += ~get_bit(words, position) & 1;
+	}
+	for (i = 0; i < clear; i++)
+		(void) __atomic_fetch_or(&words[positions[i] >> 6],
+								 UINT64_C(1) << (positions[i] & 63),
+								 __ATOMIC_RELAXED);
+	return clear != 0;
 }
 
 static inline bool
 add_one(uint64_t *words, uint64_t bits, uint32_t hashes, uint64_t hash)
 {
 	Walk		walk = walk_start(hash);
-	uint64_t	fresh = 0;
-	uint32_t	i;
+	uint64_t	positions[BGUARD_MAX_HASHES];
+	bool		fresh = false;
 
-	for (i = 0; i < hashes; i++)
-		fresh |= set_bit(words, walk_next(&walk, bits));
-	return fresh != 0;
+	while (hashes > 0)
+	{
+		uint32_t	n = hashes < BGUARD_MAX_HASHES ? hashes : BGUARD_MAX_HASHES;
+		uint32_t	i;
+
+		for (i = 0; i < n; i++)
+			positions[i] = walk_next(&walk, bits);
+		fresh |= set_bits(words, positions, n);
+		hashes -= n;
+	}
+	return fresh;
 }
 
 /*
@@ -146,25 +169,37 @@ test_one(const uint64_t *words, uint64_t bits, uint32_t hashes, uint64_t hash)
 	return (all & 1) != 0;
 }
 
-/* the second argument of the builtin must be a constant, hence two functions */
+/* positions of the keys under way, those of key i in row i % BGUARD_BLOOM_BATCH */
+typedef uint64_t Ahead[BGUARD_BLOOM_BATCH][BGUARD_MAX_HASHES];
+
+/*
+ * Compute a key's positions, once, and ask for their lines.  The second argument
+ * of the builtin must be a constant, hence two functions.
+ */
 static inline void
-prefetch_add(const uint64_t *words, uint64_t bits, uint32_t hashes,
-			 uint64_t hash)
+prefetch_add(const BGuardBloom *f, uint64_t hash, uint64_t *positions)
 {
 	Walk		walk = walk_start(hash);
+	uint32_t	i;
 
-	while (hashes-- > 0)
-		__builtin_prefetch(&words[walk_next(&walk, bits) >> 6], 1);
+	for (i = 0; i < f->hashes; i++)
+	{
+		positions[i] = walk_next(&walk, f->bits);
+		__builtin_prefetch(&f->words[positions[i] >> 6], 1);
+	}
 }
 
 static inline void
-prefetch_test(const uint64_t *words, uint64_t bits, uint32_t hashes,
-			  uint64_t hash)
+prefetch_test(const BGuardBloom *f, uint64_t hash, uint64_t *positions)
 {
 	Walk		walk = walk_start(hash);
+	uint32_t	i;
 
-	while (hashes-- > 0)
-		__builtin_prefetch(&words[walk_next(&walk, bits) >> 6], 0);
+	for (i = 0; i < f->hashes; i++)
+	{
+		positions[i] = walk_next(&walk, f->bits);
+		__builtin_prefetch(&f->words[positions[i] >> 6], 0);
+	}
 }
 
 /*
@@ -195,17 +230,26 @@ bguard_bloom_add_batch(const BGuardBloom *filter, const uint64_t *hashes,
 {
 	/* stores to words must not make the compiler load these again */
 	BGuardBloom f = *filter;
+	Ahead		ahead;
 	size_t		fresh = 0;
 	size_t		i;
 
+	if (f.hashes > BGUARD_MAX_HASHES)
+	{
+		for (i = 0; i < n; i++)
+			fresh += add_one(f.words, f.bits, f.hashes, hashes[i]);
+		return fresh;
+	}
+
 	for (i = 0; i < n && i < BGUARD_BLOOM_BATCH; i++)
-		prefetch_add(f.words, f.bits, f.hashes, hashes[i]);
+		prefetch_add(&f, hashes[i], ahead[i]);
 	for (i = 0; i < n; i++)
 	{
+		uint64_t   *positions = ahead[i % BGUARD_BLOOM_BATCH];
+
+		fresh += set_bits(f.words, positions, f.hashes);
 		if (n - i > BGUARD_BLOOM_BATCH)
-			prefetch_add(f.words, f.bits, f.hashes,
-						 hashes[i + BGUARD_BLOOM_BATCH]);
-		fresh += add_one(f.words, f.bits, f.hashes, hashes[i]);
+			prefetch_add(&f, hashes[i + BGUARD_BLOOM_BATCH], positions);
 	}
 	return fresh;
 }
@@ -218,16 +262,29 @@ bguard_bloom_test_batch(const BGuardBloom *filter, const uint64_t *hashes,
 						size_t n, bool *results)
 {
 	BGuardBloom f = *filter;
+	Ahead		ahead;
 	size_t		i;
 
+	if (f.hashes > BGUARD_MAX_HASHES)
+	{
+		for (i = 0; i < n; i++)
+			results[i] = test_one(f.words, f.bits, f.hashes, hashes[i]);
+		return;
+	}
+
 	for (i = 0; i < n && i < BGUARD_BLOOM_BATCH; i++)
-		prefetch_test(f.words, f.bits, f.hashes, hashes[i]);
+		prefetch_test(&f, hashes[i], ahead[i]);
 	for (i = 0; i < n; i++)
 	{
+		uint64_t   *positions = ahead[i % BGUARD_BLOOM_BATCH];
+		uint64_t	all = 1;
+		uint32_t	j;
+
+		for (j = 0; j < f.hashes; j++)
+			all &= get_bit(f.words, positions[j]);
+		results[i] = (all & 1) != 0;
 		if (n - i > BGUARD_BLOOM_BATCH)
-			prefetch_test(f.words, f.bits, f.hashes,
-						  hashes[i + BGUARD_BLOOM_BATCH]);
-		results[i] = test_one(f.words, f.bits, f.hashes, hashes[i]);
+			prefetch_test(&f, hashes[i + BGUARD_BLOOM_BATCH], positions);
 	}
 }
 
