@@ -15,11 +15,13 @@ OBJS = \
 	src/fleet.o \
 	src/registry.o \
 	src/definition.o \
+	src/definition_judge.o \
 	src/keys.o \
 	src/request.o \
 	src/stats.o \
 	src/inflight.o \
 	src/ddl.o \
+	src/ddl_function.o \
 	src/ddl_rename.o \
 	src/ddl_utility.o \
 	src/trigger.o \
@@ -50,6 +52,7 @@ REGRESS = \
 	ddl \
 	partition \
 	inflight \
+	hash_function \
 	probe \
 	privileges \
 	errors \

@@ -99,6 +99,12 @@ take_slot(BGuardBuild *build)
 	bguard_arena_usage(&used, &largest);
 	LWLockRelease(bguard_lock);
 
+	if (build->slot == 0 && largest >= geometry.lines)
+	{
+		strlcpy(build->reason, _("all slots are taken: raise bloomguard.max_filters"),
+				sizeof(build->reason));
+		return BGUARD_BUILD_NO_MEMORY;
+	}
 	if (build->slot == 0)
 	{
 		snprintf(build->reason, sizeof(build->reason),
@@ -164,6 +170,12 @@ build_generation(BGuardBuild *build, TimestampTz start)
 		return result;
 	if (!bguard_signature_equal(&build->sig, &sized_for))
 		return BGUARD_BUILD_CHANGED;
+
+	/*
+	 * Writers make their recipes anew: what hashed a key otherwise, by a function
+	 * that was replaced before the check, has its row on a page by now.
+	 */
+	bguard_registry_bump_version();
 
 	pg_atomic_write_u64(&build->worker->blocks_total, build->blocks);
 	set_phase(build, BGUARD_PHASE_SCANNING);

@@ -12,6 +12,8 @@
  *	  change of a definition or of the list of partitions: definition sound, note
  *	  relfilenode and trigger row.  A change committed earlier is seen, one in
  *	  flight blocks us, one that begins later moves the poison counter.
+ *	  Likewise for functions that are being replaced (src/ddl_function.c).  Then
+ *	  move the registry's version, so that no writer goes on with an old recipe.
  *	5 scan every leaf of that list, in chunks, each its own transaction
  *	6 compare trigger rows once more; poison counter as remembered; validate by one
  *	  compare-and-swap.  Any mismatch discards the generation.

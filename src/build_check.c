@@ -18,12 +18,14 @@
 #include "catalog/indexing.h"
 #include "catalog/pg_am.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
 #include "miscadmin.h"
 #include "optimizer/plancat.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"
+#include "storage/lock.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
 #include "utils/lsyscache.h"
@@ -246,6 +248,24 @@ check_relation(BGuardBuild *build, Oid relid, bool locked, List **queue)
 }
 
 /*
+ * Is a function that filters depend on being replaced?  The lock is free unless
+ * a command that does so is under way, and held only to the end of this little
+ * transaction.
+ */
+static bool
+functions_in_doubt(void)
+{
+	LOCKTAG		tag;
+	bool		free;
+
+	BGUARD_FUNCTIONS_LOCKTAG(tag);
+	StartTransactionCommand();
+	free = LockAcquire(&tag, RowExclusiveLock, false, true) != LOCKACQUIRE_NOT_AVAIL;
+	CommitTransactionCommand();
+	return !free;
+}
+
+/*
  * bguard_build_check
  *		Walk over root and descendants; fill def, sig, members, tuples, blocks.
  *
@@ -264,6 +284,9 @@ bguard_build_check(BGuardBuild *build, bool locked)
 	build->blocks = 0;
 	queue = list_make1_oid(build->key.relid);
 	MemoryContextSwitchTo(old);
+
+	if (locked && functions_in_doubt())
+		return BGUARD_BUILD_LOCKED;
 
 	/* the list grows while it is walked */
 	for (int i = 0; i < list_length(queue) && result == BGUARD_BUILD_DONE; i++)

@@ -40,7 +40,6 @@
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
-#include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "compat.h"
 #include "ddl.h"
@@ -75,18 +74,18 @@ static object_access_hook_type prev_access = NULL;
 static List *touched = NIL;
 static LocalTransactionId touched_lxid = InvalidLocalTransactionId;
 
-static void
-concerning_change(void)
+void
+bguard_ddl_changed(void)
 {
 	bguard_registry_bump_version();
 	bguard_request_visit();
 }
 
-static void
-poison_database(BGuardPoison reason)
+void
+bguard_ddl_poison_database(BGuardPoison reason)
 {
 	bguard_registry_poison_database(MyDatabaseId, reason);
-	concerning_change();
+	bguard_ddl_changed();
 }
 
 /* poison the filter of a root trigger; all of them when it is not known */
@@ -95,11 +94,11 @@ poison_root(Oid root_tgoid, BGuardPoison reason)
 {
 	if (!OidIsValid(root_tgoid))
 	{
-		poison_database(reason);
+		bguard_ddl_poison_database(reason);
 		return;
 	}
 	bguard_registry_poison_trigger(MyDatabaseId, root_tgoid, reason);
-	concerning_change();
+	bguard_ddl_changed();
 }
 
 /* snapshot NULL: the catalog snapshot */
@@ -231,7 +230,7 @@ trigger_event(ObjectAccessType access, Oid tgoid)
 	has_new = read_trigger(tgoid, SnapshotSelf, &new_row);
 	if (!has_old && !has_new)
 	{
-		poison_database(BGUARD_POISON_TRIGGER);
+		bguard_ddl_poison_database(BGUARD_POISON_TRIGGER);
 		return;
 	}
 	if (!(has_old && old_row.tgfoid == function) &&
@@ -358,7 +357,7 @@ column_event(ObjectAccessType access, Oid relid, AttrNumber attnum)
 							Int16GetDatum(attnum));
 	if (!HeapTupleIsValid(tuple))
 	{
-		poison_database(BGUARD_POISON_COLUMN);
+		bguard_ddl_poison_database(BGUARD_POISON_COLUMN);
 		return;
 	}
 	memcpy(&old_att, GETSTRUCT(tuple), ATTRIBUTE_FIXED_PART_SIZE);
@@ -543,75 +542,6 @@ inherits_event(Oid child, Oid parent)
 					BGUARD_POISON_ATTACH);
 }
 
-/* does a filter of this database hash with the function? */
-static bool
-is_hash_function(Oid funcoid)
-{
-	bool		found = false;
-
-	LWLockAcquire(bguard_lock, LW_SHARED);
-	for (uint32 i = 0; i < bguard_control->max_filters && !found; i++)
-	{
-		BGuardEntry *entry = bguard_registry_entry((int) i);
-
-		if (entry->key.dboid != MyDatabaseId)
-			continue;
-		for (int j = 0; j < entry->sig.ncols; j++)
-			found |= entry->sig.cols[j].hashproc == funcoid;
-	}
-	LWLockRelease(bguard_lock);
-	return found;
-}
-
-/*
- * Arrays, ranges and multiranges are hashed by core with the hash function of
- * what they contain, which no signature names.  Any function of the form
- * f(x, bigint) returns bigint may be one.
- */
-static void
-container_event(Oid funcoid)
-{
-	static const Oid containers[] = {
-		F_HASH_ARRAY_EXTENDED, F_HASH_RANGE_EXTENDED, F_HASH_MULTIRANGE_EXTENDED
-	};
-	HeapTuple	tuple = SearchSysCache1(PROCOID, ObjectIdGetDatum(funcoid));
-	Form_pg_proc form;
-	bool		like;
-
-	/* not there yet: brand-new, so nothing was hashed with it */
-	if (!HeapTupleIsValid(tuple))
-		return;
-	form = (Form_pg_proc) GETSTRUCT(tuple);
-	like = form->pronargs == 2 && form->prorettype == INT8OID &&
-		form->proargtypes.values[1] == INT8OID;
-	ReleaseSysCache(tuple);
-	for (int i = 0; like && i < lengthof(containers); i++)
-	{
-		if (!is_hash_function(containers[i]))
-			continue;
-		bguard_registry_poison_hashproc(MyDatabaseId, containers[i],
-										BGUARD_POISON_FUNCTION);
-		concerning_change();
-	}
-}
-
-static void
-function_event(Oid funcoid)
-{
-	if (!bguard_registry_database_used(MyDatabaseId))
-		return;
-	if (bguard_definition_was_function(funcoid))
-		poison_database(BGUARD_POISON_FUNCTION);
-	else if (is_hash_function(funcoid))
-	{
-		bguard_registry_poison_hashproc(MyDatabaseId, funcoid,
-										BGUARD_POISON_FUNCTION);
-		concerning_change();
-	}
-	else
-		container_event(funcoid);
-}
-
 static void
 ddl_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
 		   void *arg)
@@ -639,7 +569,7 @@ ddl_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
 							   ((ObjectAccessPostAlter *) arg)->auxiliary_id);
 			break;
 		case ProcedureRelationId:
-			function_event(objectId);
+			bguard_ddl_function_event(objectId);
 			break;
 		default:
 			break;

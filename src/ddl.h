@@ -7,11 +7,19 @@
 
 #include "nodes/pg_list.h"
 #include "postgres_ext.h"
+#include "registry.h"
 
 /* install hooks and callbacks; from _PG_init only, when preloading */
 extern void bguard_ddl_init(void);
 
-/* within the room: ddl.c, ddl_rename.c and ddl_utility.c */
+/* within the room: ddl.c, ddl_function.c, ddl_rename.c and ddl_utility.c */
+
+/* caches must look again, and a worker shall look at commit */
+extern void bguard_ddl_changed(void);
+/* every filter of this database, and the same */
+extern void bguard_ddl_poison_database(BGuardPoison reason);
+/* a function was created, replaced, altered or dropped */
+extern void bguard_ddl_function_event(Oid funcoid);
 
 /*
  * Our triggers on a relation, by pg_trigger: List of BGuardDefinition * without

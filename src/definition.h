@@ -13,6 +13,14 @@
 #include "registry.h"
 #include "utils/relcache.h"
 
+/*
+ * Lock tag that stands for all functions that filters of this database depend
+ * on: no object has OID 0.  Taken by src/ddl_function.c and src/build_check.c;
+ * the file that uses it includes catalog/pg_proc.h and storage/lock.h.
+ */
+#define BGUARD_FUNCTIONS_LOCKTAG(tag) \
+	SET_LOCKTAG_OBJECT(tag, MyDatabaseId, ProcedureRelationId, InvalidOid, 0)
+
 typedef struct BGuardDefinition
 {
 	Oid			tgoid;			/* trigger on the named relation */
