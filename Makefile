@@ -14,6 +14,7 @@ OBJS = \
 	src/arena.o \
 	src/fleet.o \
 	src/registry.o \
+	src/registry_poison.o \
 	src/definition.o \
 	src/definition_judge.o \
 	src/keys.o \
@@ -27,6 +28,7 @@ OBJS = \
 	src/trigger.o \
 	src/track.o \
 	src/probe.o \
+	src/probe_resolve.o \
 	src/probe_sql.o \
 	src/build.o \
 	src/build_check.o \

@@ -50,4 +50,43 @@ SELECT bloomguard_wait_ready('hf');
 SET client_min_messages = warning;
 DROP TABLE hf;
 DROP TYPE hf_int CASCADE;
+DROP OPERATOR FAMILY hf_ops USING hash;
 DROP FUNCTION hf_other;
+
+--
+-- A hash function that writes rows of another tracked table comes back to the
+-- add path while an array of many elements, unpacked there, is being hashed.
+--
+SET client_min_messages = warning;
+CREATE TYPE hf_int;
+CREATE FUNCTION hf_in(cstring) RETURNS hf_int AS 'int4in' LANGUAGE internal IMMUTABLE STRICT;
+CREATE FUNCTION hf_out(hf_int) RETURNS cstring AS 'int4out' LANGUAGE internal IMMUTABLE STRICT;
+CREATE TYPE hf_int (INPUT = hf_in, OUTPUT = hf_out, LIKE = int4);
+CREATE FUNCTION hf_eq(hf_int, hf_int) RETURNS boolean AS 'int4eq' LANGUAGE internal IMMUTABLE STRICT;
+CREATE OPERATOR = (LEFTARG = hf_int, RIGHTARG = hf_int, FUNCTION = hf_eq, COMMUTATOR = =, HASHES);
+CREATE FUNCTION hf_hash(hf_int) RETURNS int AS 'hashint4' LANGUAGE internal IMMUTABLE STRICT;
+CREATE FUNCTION hf_plain(hf_int, bigint) RETURNS bigint AS 'hashint4extended' LANGUAGE internal IMMUTABLE STRICT;
+CREATE TABLE hf_log (k text);
+CREATE FUNCTION hf_hash64(hf_int, bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+	IF $1 = '-1'::hf_int THEN
+		INSERT INTO hf_log VALUES ('hashed');
+	END IF;
+	RETURN hf_plain($1, $2);
+END $$;
+CREATE OPERATOR CLASS hf_ops DEFAULT FOR TYPE hf_int USING hash AS
+	OPERATOR 1 =, FUNCTION 1 hf_hash(hf_int), FUNCTION 2 hf_hash64(hf_int, bigint);
+RESET client_min_messages;
+
+CREATE TABLE hf (ks hf_int[]);
+SELECT bloomguard_track('hf', 'ks'), bloomguard_track('hf_log', 'k');
+SELECT bloomguard_wait_ready('hf'), bloomguard_wait_ready('hf_log');
+INSERT INTO hf SELECT array_agg((CASE WHEN i = 1 THEN -1 ELSE i % 10 END)::text::hf_int ORDER BY i)
+FROM generate_series(1, 50000) i;
+SELECT count(*) FROM hf WHERE NOT bloomguard_might_contain('hf', ks);
+SELECT count(*) FROM hf_log WHERE NOT bloomguard_might_contain('hf_log', k);
+
+SET client_min_messages = warning;
+DROP TABLE hf, hf_log;
+DROP TYPE hf_int CASCADE;
+DROP OPERATOR FAMILY hf_ops USING hash;

@@ -12,9 +12,9 @@
 #include "arena.h"
 #include "guc.h"
 #include "miscadmin.h"
-#include "port/pg_bitutils.h"
 #include "storage/ipc.h"
 #include "storage/shmem.h"
+#include "utils/memutils.h"
 
 /* pieces in which a run is zeroed, so that interrupts are served in between */
 #define CLEAR_PIECE		(4 * 1024 * 1024)
@@ -39,6 +39,7 @@ LWLock	   *bguard_lock = NULL;
 
 static BGuardSlot *slots = NULL;
 static char *arena = NULL;
+static uint64 *sorted = NULL;	/* backend-local scratch, see prepare() */
 
 static Area areas[MAX_AREAS];
 static int	nareas = 0;
@@ -180,38 +181,57 @@ bguard_arena_require(void)
 }
 
 /*
- * next_gap
- *		First gap of at least "lines" at or after line *at, by looking for the
- *		run that begins next.  Quadratic in the number of runs, which are few; no
- *		memory is needed while the lock is held.  Sets *at to the gap's first
- *		line, returns its length, or 0 when the arena ends first.
+ * bguard_arena_prepare
+ *		Memory to sort spans in.  Call it before taking bguard_lock for
+ *		bguard_arena_take() or bguard_arena_usage(): nothing is allocated under it.
+ */
+void
+bguard_arena_prepare(void)
+{
+	if (sorted == NULL)
+		sorted = MemoryContextAlloc(TopMemoryContext,
+									bguard_control->nslots * sizeof(uint64));
+}
+
+static int
+compare_spans(const void *a, const void *b)
+{
+	uint64		x = *(const uint64 *) a;
+	uint64		y = *(const uint64 *) b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* spans in use, in the order of their first lines; bguard_lock is held */
+static uint32
+sort_spans(void)
+{
+	uint32		n = 0;
+
+	Assert(sorted != NULL);
+	for (uint32 i = 1; i < bguard_control->nslots; i++)
+	{
+		uint64		span = pg_atomic_read_u64(&slots[i].span);
+
+		if (SPAN_LINES(span) != 0)
+			sorted[n++] = span;
+	}
+	qsort(sorted, n, sizeof(uint64), compare_spans);
+	return n;
+}
+
+/*
+ * The gap before the i-th of n sorted spans, for i = n the one at the arena's
+ * end: its first line and, as the result, its length (may be 0).
  */
 static uint64
-next_gap(uint64 *at, uint64 lines)
+gap_before(uint32 i, uint32 n, uint64 *first)
 {
-	uint64		total = bguard_control->arena_lines;
+	uint64		end = i < n ? SPAN_FIRST(sorted[i]) : bguard_control->arena_lines;
 
-	while (*at < total)
-	{
-		uint64		next = total;
-		uint64		after = total;
-
-		for (uint32 i = 1; i < bguard_control->nslots; i++)
-		{
-			uint64		span = pg_atomic_read_u64(&slots[i].span);
-
-			if (SPAN_LINES(span) != 0 && SPAN_FIRST(span) >= *at &&
-				SPAN_FIRST(span) < next)
-			{
-				next = SPAN_FIRST(span);
-				after = (uint64) SPAN_FIRST(span) + SPAN_LINES(span);
-			}
-		}
-		if (next - *at >= lines)
-			return next - *at;
-		*at = after;
-	}
-	return 0;
+	*first = i == 0 ? 0 :
+		(uint64) SPAN_FIRST(sorted[i - 1]) + SPAN_LINES(sorted[i - 1]);
+	return end - *first;
 }
 
 /*
@@ -227,6 +247,8 @@ bguard_arena_take(uint64 lines, int32 entry, BGuardOwner owner)
 {
 	uint64		at = 0;
 	uint32		slot;
+	uint32		gap;
+	uint32		n;
 
 	Assert(LWLockHeldByMeInMode(bguard_lock, LW_EXCLUSIVE));
 
@@ -237,7 +259,15 @@ bguard_arena_take(uint64 lines, int32 entry, BGuardOwner owner)
 		if (SPAN_LINES(pg_atomic_read_u64(&slots[slot].span)) == 0)
 			break;
 	}
-	if (slot == bguard_control->nslots || next_gap(&at, lines) == 0)
+	if (slot == bguard_control->nslots)
+		return 0;
+	n = sort_spans();
+	for (gap = 0; gap <= n; gap++)
+	{
+		if (gap_before(gap, n, &at) >= lines)
+			break;
+	}
+	if (gap > n)
 		return 0;
 
 	slots[slot].hashes = 0;
@@ -335,16 +365,16 @@ bguard_arena_filter(uint32 slot, BGuardBloom *filter)
 void
 bguard_arena_usage(uint64 *used_lines, uint64 *largest_free)
 {
-	uint64		at = 0;
-	uint64		gap;
+	uint32		n = sort_spans();
 
 	*used_lines = 0;
 	*largest_free = 0;
-	for (uint32 i = 1; i < bguard_control->nslots; i++)
-		*used_lines += SPAN_LINES(pg_atomic_read_u64(&slots[i].span));
-	while ((gap = next_gap(&at, 1)) > 0)
+	for (uint32 i = 0; i <= n; i++)
 	{
-		*largest_free = Max(*largest_free, gap);
-		at += gap;
+		uint64		first;
+
+		*largest_free = Max(*largest_free, gap_before(i, n, &first));
+		if (i < n)
+			*used_lines += SPAN_LINES(sorted[i]);
 	}
 }

@@ -84,6 +84,8 @@ extern void bguard_arena_init(void);
 /* error 55000 that names the setting, unless the library was preloaded */
 extern void bguard_arena_require(void);
 
+/* before the lock is taken for bguard_arena_take() or bguard_arena_usage() */
+extern void bguard_arena_prepare(void);
 /* bguard_lock held exclusively.  0 when no gap fits, else the slot's number */
 extern uint32 bguard_arena_take(uint64 lines, int32 entry, BGuardOwner owner);
 /* bguard_lock held exclusively */

@@ -15,8 +15,6 @@
 #include "guc.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "storage/ipc.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
@@ -94,6 +92,7 @@ take_slot(BGuardBuild *build)
 		elog(ERROR, "impossible filter geometry: capacity " UINT64_FORMAT ", rate %g",
 			 capacity, rate);
 
+	bguard_arena_prepare();
 	LWLockAcquire(bguard_lock, LW_EXCLUSIVE);
 	build->slot = bguard_arena_take(geometry.lines, build->number, build->owner);
 	bguard_arena_usage(&used, &largest);

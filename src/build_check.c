@@ -350,9 +350,29 @@ bguard_build_repair(BGuardBuild *build)
 }
 
 /*
+ * Is it bloomguard_track() that changed the row: other sizes, the rest as it was
+ * checked?  It asks for a rotation of its own.
+ */
+static bool
+only_sizes_changed(const BGuardBuild *build, HeapTuple tuple, TupleDesc desc)
+{
+	BGuardDefinition def;
+	bool		origin;
+	int			nargs;
+	char	  **args;
+
+	bguard_definition_tgargs(tuple, desc, &nargs, &args);
+	bguard_definition_parse(nargs, args, &def);
+	return def.problem == NULL &&
+		strcmp(def.key_columns, build->def.key_columns) == 0 &&
+		(def.rate != build->def.rate || def.capacity != build->def.capacity) &&
+		bguard_definition_judge_trigger(tuple, desc, &origin) == NULL && !origin;
+}
+
+/*
  * bguard_build_unchanged
- *		Are the members' trigger rows those of the check?  A backstop for a hook
- *		that another library kept from us; no lock is needed for it.
+ *		Are the members' trigger rows those of the check, but for sizes?  A backstop
+ *		for a hook that another library kept from us; no lock is needed for it.
  */
 bool
 bguard_build_unchanged(BGuardBuild *build)
@@ -377,7 +397,8 @@ bguard_build_unchanged(BGuardBuild *build)
 			/* detached meanwhile; a dropped root trigger has poisoned */
 			same = same && member->relid != build->key.relid;
 		else if (((Form_pg_trigger) GETSTRUCT(tuple))->oid != member->tgoid ||
-				 HeapTupleHeaderGetRawXmin(tuple->t_data) != member->tgxmin)
+				 (HeapTupleHeaderGetRawXmin(tuple->t_data) != member->tgxmin &&
+				  !only_sizes_changed(build, tuple, RelationGetDescr(pg_trigger))))
 			same = false;
 		table_close(pg_trigger, AccessShareLock);
 	}

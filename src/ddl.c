@@ -44,7 +44,6 @@
 #include "compat.h"
 #include "ddl.h"
 #include "definition.h"
-#include "registry.h"
 #include "request.h"
 #include "storage/bufmgr.h"
 #include "storage/lmgr.h"

@@ -217,8 +217,8 @@ bguard_keys_part_init(BGuardKeyPart *part, Oid typid, Oid collid,
  * Raises what detoasting and the type's hash function raise.  See the banner for
  * what may be left in the current memory context.
  */
-uint64
-bguard_keys_hash_part(BGuardKeyPart *part, Datum value, uint64 seed)
+static uint64
+hash_part(BGuardKeyPart *part, Datum value, uint64 seed)
 {
 	uint64		hash;
 
@@ -266,7 +266,7 @@ bguard_keys_hash_part(BGuardKeyPart *part, Datum value, uint64 seed)
 
 /*
  * Hash of a whole key of nparts (1 .. BGUARD_MAX_KEY_COLUMNS) values, none NULL.
- * Raises what bguard_keys_hash_part raises.
+ * Raises what hash_part raises.
  */
 uint64
 bguard_keys_hash(BGuardKeyPart *parts, int nparts, const Datum *values,
@@ -278,9 +278,9 @@ bguard_keys_hash(BGuardKeyPart *parts, int nparts, const Datum *values,
 	Assert(nparts >= 1 && nparts <= BGUARD_MAX_KEY_COLUMNS);
 
 	if (nparts == 1)
-		return bguard_keys_hash_part(&parts[0], values[0], seed);
+		return hash_part(&parts[0], values[0], seed);
 	for (i = 0; i < nparts; i++)
-		hashes[i] = bguard_keys_hash_part(&parts[i], values[i], seed);
+		hashes[i] = hash_part(&parts[i], values[i], seed);
 	return bguard_keys_combine(hashes, nparts, seed);
 }
 
@@ -426,14 +426,13 @@ bguard_keys_hash_arg(BGuardKeyArg *arg, Datum value, uint64 seed)
 	uint64		hash;
 
 	if (arg->kind == BGUARD_ARG_HASH)
-		return bguard_keys_hash_part(&arg->part, value, seed);
+		return hash_part(&arg->part, value, seed);
 
 	string = arg->argtype == UNKNOWNOID ?
 		DatumGetCString(value) : TextDatumGetCString(value);
-	hash = bguard_keys_hash_part(&arg->part,
-								 InputFunctionCall(&arg->infn, string,
-												   arg->ioparam, -1),
-								 seed);
+	hash = hash_part(&arg->part,
+					 InputFunctionCall(&arg->infn, string, arg->ioparam, -1),
+					 seed);
 	if (string != DatumGetPointer(value))
 		pfree(string);
 	return hash;

@@ -66,11 +66,10 @@ typedef struct BGuardKeyArg
 extern char *bguard_keys_part_init(BGuardKeyPart *part, Oid typid, Oid collid,
 								   MemoryContext cxt);
 
-/* value is not NULL; may detoast, may raise what the type's hash function raises */
-extern uint64 bguard_keys_hash_part(BGuardKeyPart *part, Datum value,
-									uint64 seed);
-
-/* one 64-bit hash of a whole key; no part is NULL */
+/*
+ * One 64-bit hash of a whole key; no part is NULL.  May detoast, may raise what
+ * the types' hash functions raise.
+ */
 extern uint64 bguard_keys_hash(BGuardKeyPart *parts, int nparts,
 							   const Datum *values, uint64 seed);
 

@@ -9,12 +9,19 @@
 #include "registry.h"
 #include "utils/timestamp.h"
 
-static BGuardEntry *entries = NULL;
+/* each begins a cache line: links of neighbours shall not share one */
+typedef union PaddedEntry
+{
+	BGuardEntry entry;
+	char		pad[CACHELINEALIGN(sizeof(BGuardEntry))];
+} PaddedEntry;
+
+static PaddedEntry *entries = NULL;
 
 static Size
 area_size(void)
 {
-	return mul_size(bguard_max_filters, sizeof(BGuardEntry));
+	return mul_size(bguard_max_filters, sizeof(PaddedEntry));
 }
 
 static void
@@ -27,7 +34,7 @@ area_attach(void *area, bool found)
 	memset(entries, 0, area_size());
 	for (int i = 0; i < bguard_max_filters; i++)
 	{
-		BGuardEntry *e = &entries[i];
+		BGuardEntry *e = &entries[i].entry;
 
 		pg_atomic_init_u64(&e->link, 0);
 		pg_atomic_init_u32(&e->poison, 0);
@@ -61,7 +68,7 @@ BGuardEntry *
 bguard_registry_entry(int number)
 {
 	Assert(number >= 0 && (uint32) number < bguard_control->max_filters);
-	return &entries[number];
+	return &entries[number].entry;
 }
 
 /*
@@ -115,7 +122,7 @@ find_locked(const BGuardEntryKey *key)
 {
 	for (uint32 i = 0; i < bguard_control->max_filters; i++)
 	{
-		if (key_equal(&entries[i].key, key))
+		if (key_equal(&entries[i].entry.key, key))
 			return (int) i;
 	}
 	return -1;
@@ -147,133 +154,9 @@ bguard_registry_database_used(Oid dboid)
 
 	LWLockAcquire(bguard_lock, LW_SHARED);
 	for (uint32 i = 0; i < bguard_control->max_filters && !used; i++)
-		used = entries[i].key.dboid == dboid;
+		used = entries[i].entry.key.dboid == dboid;
 	LWLockRelease(bguard_lock);
 	return used;
-}
-
-/*
- * bguard_registry_poison
- *		Take the filter out of service until a complete build.
- *
- * The counter moves first: a builder that validates in between loses its
- * compare-and-swap, or its generation is cleared here.  Callable anywhere.
- */
-void
-bguard_registry_poison(BGuardEntry *entry, BGuardPoison reason)
-{
-	uint64		link;
-
-	pg_atomic_write_u32(&entry->poison_reason, reason);
-	pg_atomic_fetch_add_u32(&entry->poison, 1);
-
-	link = pg_atomic_read_u64(&entry->link);
-	while (!pg_atomic_compare_exchange_u64(&entry->link, &link,
-										   BGUARD_LINK(0, 0, BGUARD_LINK_COUNTER(link) + 1)))
-		 /* link was re-read */ ;
-
-	pg_atomic_write_u64(&entry->since, (uint64) GetCurrentTimestamp());
-}
-
-/*
- * Entries picked by database and one more property.  The lock only keeps keys
- * and signatures still while they are compared.
- */
-static void
-poison_matching(Oid dboid, Oid relid, Oid tgoid, Oid hashproc,
-				BGuardPoison reason)
-{
-	LWLockAcquire(bguard_lock, LW_SHARED);
-	for (uint32 i = 0; i < bguard_control->max_filters; i++)
-	{
-		BGuardEntry *e = &entries[i];
-		bool		match = e->key.dboid == dboid && dboid != InvalidOid;
-
-		if (match && OidIsValid(relid))
-			match = e->key.relid == relid;
-		if (match && OidIsValid(tgoid))
-			match = e->key.tgoid == tgoid;
-		if (match && OidIsValid(hashproc))
-		{
-			match = false;
-			for (int c = 0; c < e->sig.ncols; c++)
-				match |= e->sig.cols[c].hashproc == hashproc;
-		}
-		if (match)
-			bguard_registry_poison(e, reason);
-	}
-	LWLockRelease(bguard_lock);
-}
-
-/*
- * bguard_registry_poison_trigger
- *		Poison the filter that the root trigger defines.
- */
-void
-bguard_registry_poison_trigger(Oid dboid, Oid tgoid, BGuardPoison reason)
-{
-	poison_matching(dboid, InvalidOid, tgoid, InvalidOid, reason);
-}
-
-/*
- * bguard_registry_poison_relation
- *		Poison every filter of the root relation.
- */
-void
-bguard_registry_poison_relation(Oid dboid, Oid relid, BGuardPoison reason)
-{
-	poison_matching(dboid, relid, InvalidOid, InvalidOid, reason);
-}
-
-/*
- * bguard_registry_poison_database
- *		Poison every filter of the database.
- */
-void
-bguard_registry_poison_database(Oid dboid, BGuardPoison reason)
-{
-	poison_matching(dboid, InvalidOid, InvalidOid, InvalidOid, reason);
-}
-
-/*
- * bguard_registry_poison_hashproc
- *		Poison filters of the database whose keys are hashed by the function.
- */
-void
-bguard_registry_poison_hashproc(Oid dboid, Oid hashproc, BGuardPoison reason)
-{
-	poison_matching(dboid, InvalidOid, InvalidOid, hashproc, reason);
-}
-
-/*
- * bguard_registry_poison_text
- *		For the reason column of bloomguard_filters.
- */
-const char *
-bguard_registry_poison_text(BGuardPoison reason)
-{
-	switch (reason)
-	{
-		case BGUARD_POISON_NONE:
-			return "not built yet";
-		case BGUARD_POISON_TRIGGER:
-			return "trigger was created or altered";
-		case BGUARD_POISON_TRIGGER_DROP:
-			return "trigger was dropped";
-		case BGUARD_POISON_COLUMN:
-			return "key column was altered";
-		case BGUARD_POISON_REWRITE:
-			return "key column was rewritten";
-		case BGUARD_POISON_ATTACH:
-			return "partition with rows was attached";
-		case BGUARD_POISON_FUNCTION:
-			return "function was replaced";
-		case BGUARD_POISON_RELATION:
-			return "relation was dropped";
-		case BGUARD_POISON_ADD:
-			return "a key could not be added";
-	}
-	return "unknown";
 }
 
 /*
@@ -287,7 +170,7 @@ bguard_registry_want_rotation(Oid dboid, Oid relid, Oid tgoid)
 	LWLockAcquire(bguard_lock, LW_EXCLUSIVE);
 	for (uint32 i = 0; i < bguard_control->max_filters; i++)
 	{
-		BGuardEntry *e = &entries[i];
+		BGuardEntry *e = &entries[i].entry;
 
 		if (e->key.dboid == dboid && e->key.relid == relid &&
 			(!OidIsValid(tgoid) || e->key.tgoid == tgoid))
@@ -300,19 +183,19 @@ bguard_registry_want_rotation(Oid dboid, Oid relid, Oid tgoid)
 }
 
 /*
- * bguard_registry_retry_blocked
- *		Let every blocked filter of the database try again at once: what blocked
- *		it may be gone.
+ * bguard_registry_retry_soon
+ *		Let filters of the database that are blocked, or wait for a lock, try again
+ *		at once: what was in their way may be gone.
  */
 void
-bguard_registry_retry_blocked(Oid dboid)
+bguard_registry_retry_soon(Oid dboid)
 {
 	LWLockAcquire(bguard_lock, LW_EXCLUSIVE);
 	for (uint32 i = 0; i < bguard_control->max_filters; i++)
 	{
-		BGuardEntry *e = &entries[i];
+		BGuardEntry *e = &entries[i].entry;
 
-		if (e->key.dboid == dboid && e->verdict == BGUARD_VERDICT_BLOCKED)
+		if (e->key.dboid == dboid && e->verdict != BGUARD_VERDICT_NO_MEMORY)
 			e->retry_at = 0;
 	}
 	LWLockRelease(bguard_lock);
@@ -325,7 +208,7 @@ bguard_registry_retry_blocked(Oid dboid)
 static void
 sweep_slots(int number)
 {
-	uint64		link = pg_atomic_read_u64(&entries[number].link);
+	uint64		link = pg_atomic_read_u64(&entries[number].entry.link);
 
 	for (uint32 s = 1; s < bguard_control->nslots; s++)
 	{
@@ -355,7 +238,7 @@ bguard_registry_create(const BGuardEntryKey *key, const BGuardSignature *sig)
 	{
 		for (uint32 i = 0; i < bguard_control->max_filters; i++)
 		{
-			BGuardEntry *e = &entries[i];
+			BGuardEntry *e = &entries[i].entry;
 
 			if (e->key.dboid != InvalidOid || bguard_fleet_alive(e->owner))
 				continue;
@@ -366,7 +249,7 @@ bguard_registry_create(const BGuardEntryKey *key, const BGuardSignature *sig)
 			e->verdict_poison = pg_atomic_read_u32(&e->poison);
 			e->reason[0] = e->last_error[0] = '\0';
 			e->retry_at = e->next_build = e->build_end = 0;
-			e->failures = e->streak = e->generation = e->missing_lines = 0;
+			e->failures = e->streak = e->generation = 0;
 			e->build_seconds = 0;
 			e->rotation_done = pg_atomic_read_u32(&e->rotation_wanted);
 			e->stats_reset = GetCurrentTimestamp();
@@ -398,7 +281,7 @@ bguard_registry_create(const BGuardEntryKey *key, const BGuardSignature *sig)
 void
 bguard_registry_retire(int number, const BGuardEntryKey *key)
 {
-	BGuardEntry *e = &entries[number];
+	BGuardEntry *e = &entries[number].entry;
 
 	LWLockAcquire(bguard_lock, LW_EXCLUSIVE);
 	if (key_equal(&e->key, key))
@@ -411,8 +294,8 @@ bguard_registry_retire(int number, const BGuardEntryKey *key)
 		/* there is room now: let those try again who found none */
 		for (uint32 i = 0; i < bguard_control->max_filters; i++)
 		{
-			if (entries[i].verdict == BGUARD_VERDICT_NO_MEMORY)
-				entries[i].retry_at = 0;
+			if (entries[i].entry.verdict == BGUARD_VERDICT_NO_MEMORY)
+				entries[i].entry.retry_at = 0;
 		}
 	}
 	LWLockRelease(bguard_lock);
@@ -426,7 +309,7 @@ bguard_registry_retire(int number, const BGuardEntryKey *key)
 bool
 bguard_registry_set_signature(int number, const BGuardSignature *sig)
 {
-	BGuardEntry *e = &entries[number];
+	BGuardEntry *e = &entries[number].entry;
 	bool		done = true;
 
 	LWLockAcquire(bguard_lock, LW_EXCLUSIVE);
@@ -455,7 +338,7 @@ bguard_registry_set_signature(int number, const BGuardSignature *sig)
 bool
 bguard_registry_claim(int number, const BGuardEntryKey *key, BGuardOwner owner)
 {
-	BGuardEntry *e = &entries[number];
+	BGuardEntry *e = &entries[number].entry;
 	bool		done;
 
 	LWLockAcquire(bguard_lock, LW_EXCLUSIVE);
@@ -483,7 +366,7 @@ bguard_registry_claim(int number, const BGuardEntryKey *key, BGuardOwner owner)
 void
 bguard_registry_release(int number, BGuardOwner owner)
 {
-	BGuardEntry *e = &entries[number];
+	BGuardEntry *e = &entries[number].entry;
 
 	LWLockAcquire(bguard_lock, LW_EXCLUSIVE);
 	if (e->owner.worker == owner.worker && e->owner.start == owner.start)
@@ -579,7 +462,7 @@ void
 bguard_registry_set_verdict(int number, BGuardVerdict verdict, uint32 poison,
 							const char *reason, int64 retry_ms)
 {
-	BGuardEntry *e = &entries[number];
+	BGuardEntry *e = &entries[number].entry;
 	TimestampTz now = GetCurrentTimestamp();
 
 	LWLockAcquire(bguard_lock, LW_EXCLUSIVE);

@@ -147,13 +147,12 @@ typedef struct BGuardEntry
 	TimestampTz build_end;		/* of the last build */
 	double		build_seconds;	/* of the last build */
 	uint32		generation;		/* validated so far */
-	uint32		missing_lines;	/* of the last TAKE that failed, for the hint */
 	pg_atomic_uint32 rotation_wanted;	/* requests so far */
 	uint32		rotation_done;	/* requests answered */
 
 	BGuardCounters counters;
 	TimestampTz stats_reset;
-} BGuardEntry pg_attribute_aligned(PG_CACHE_LINE_SIZE);
+} BGuardEntry;
 
 /* the link word */
 #define BGUARD_LINK(cur, bld, ctr) \
@@ -189,8 +188,8 @@ extern const char *bguard_registry_poison_text(BGuardPoison reason);
 
 /* ask for a rotation of a root relation's filter, tgoid InvalidOid: of all */
 extern void bguard_registry_want_rotation(Oid dboid, Oid relid, Oid tgoid);
-/* something changed in the database: blocked filters need not wait any longer */
-extern void bguard_registry_retry_blocked(Oid dboid);
+/* something changed in the database: do not wait for the next try */
+extern void bguard_registry_retry_soon(Oid dboid);
 
 /* worker side; each takes bguard_lock itself unless it says otherwise */
 extern int	bguard_registry_create(const BGuardEntryKey *key,

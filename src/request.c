@@ -170,7 +170,7 @@ bguard_request_visit_now(Oid dboid)
 	if (!bguard_attached())
 		return;
 
-	bguard_registry_retry_blocked(dboid);
+	bguard_registry_retry_soon(dboid);
 	LWLockAcquire(bguard_lock, LW_EXCLUSIVE);
 	for (int i = 0; i < shared->nwaiting; i++)
 	{

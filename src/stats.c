@@ -11,7 +11,6 @@
 #include "access/xact.h"
 #include "request.h"
 #include "stats.h"
-#include "storage/ipc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
 
@@ -63,12 +62,9 @@ flush_new_keys(BGuardEntry *entry, BGuardLocalCounters *local)
 	}
 }
 
-/*
- * bguard_stats_flush
- *		Add this backend's counts to the shared ones.
- */
-void
-bguard_stats_flush(void)
+/* add this backend's counts to the shared ones */
+static void
+flush(void)
 {
 	while (first_touched >= 0)
 	{
@@ -98,7 +94,7 @@ xact_callback(XactEvent event, void *arg)
 	if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_ABORT ||
 		event == XACT_EVENT_PREPARE || event == XACT_EVENT_PARALLEL_COMMIT ||
 		event == XACT_EVENT_PARALLEL_ABORT)
-		bguard_stats_flush();
+		flush();
 }
 
 /*

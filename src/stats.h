@@ -24,8 +24,6 @@ typedef struct BGuardLocalCounters
 extern void bguard_stats_init(void);
 /* counters of this backend for the entry; never NULL, never raises but for memory */
 extern BGuardLocalCounters *bguard_stats_local(int entry, Oid tgoid);
-/* add what was counted to shared memory; also done at transaction end and exit */
-extern void bguard_stats_flush(void);
 /* zero the shared counters of an entry */
 extern void bguard_stats_reset(BGuardEntry *entry);
 extern const char *bguard_stats_unguarded_name(BGuardUnguarded reason);

@@ -25,7 +25,6 @@
 #include "fmgr.h"
 #include "miscadmin.h"
 #include "request.h"
-#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
@@ -347,7 +346,10 @@ bloomguard_track(PG_FUNCTION_ARGS)
 	{
 		name = def->tgname;
 		always = trigger_state(rel, def->tgoid) == TRIGGER_FIRES_ALWAYS;
-		change_arguments(rel, def, nargs, args);
+		/* a build under way takes other sizes as no change, but not a new row */
+		if (def->rate != rate || def->capacity != capacity ||
+			strcmp(def->key_columns, args[0]) != 0)
+			change_arguments(rel, def, nargs, args);
 		bguard_request_rotation_of(relid, def->tgoid);
 	}
 

@@ -18,15 +18,14 @@
  */
 #include "postgres.h"
 
-#include "access/table.h"
 #include "commands/trigger.h"
 #include "definition.h"
 #include "miscadmin.h"
+#include "request.h"
 #include "stats.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
-#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
 
@@ -50,10 +49,10 @@ typedef struct AddRecipe
 	uint64		made;			/* registry version before the recipe was made */
 	uint64		version;		/* registry version of the look-up, 0: none */
 	int			entry;			/* or -1 */
+	bool		agrees;			/* with the entry's signature */
 } AddRecipe;
 
 static HTAB *recipes = NULL;
-static MemoryContext hash_cxt = NULL;
 
 /* recipe for this trigger on this relation is still right? */
 static bool
@@ -170,6 +169,22 @@ recipe_find(Relation rel, const Trigger *trigger)
 }
 
 /*
+ * Does the entry hash keys as the recipe does?  A signature changes only while
+ * no slot is linked, and the registry's version moves before one is, so no lock
+ * is needed: what is read here counts only for slots of this version.
+ */
+static bool
+recipe_agrees(const AddRecipe *recipe, const BGuardSignature *sig)
+{
+	bool		agrees = recipe->ncols == sig->ncols;
+
+	for (int i = 0; i < recipe->ncols && agrees; i++)
+		agrees = recipe->parts[i].typid == sig->cols[i].typid &&
+			recipe->parts[i].hashproc == sig->cols[i].hashproc;
+	return agrees;
+}
+
+/*
  * The entry, looked up again when the registry has changed; the root, too, since
  * an OID may have been used again.  -1: none, -2: the root cannot be found.
  */
@@ -190,6 +205,8 @@ recipe_entry(AddRecipe *recipe)
 		key.relid = recipe->root_relid;
 		key.tgoid = recipe->root_tgoid;
 		recipe->entry = bguard_registry_find(&key);
+		recipe->agrees = recipe->entry >= 0 &&
+			recipe_agrees(recipe, &bguard_registry_entry(recipe->entry)->sig);
 		recipe->version = version;
 	}
 	return recipe->entry;
@@ -238,8 +255,8 @@ static bool
 add_key(AddRecipe *recipe, TupleTableSlot *row)
 {
 	Datum		values[BGUARD_MAX_KEY_COLUMNS];
+	uint64		made = recipe->made;
 	BGuardLocalCounters *local;
-	MemoryContext old;
 	BGuardEntry *entry;
 	uint64		hash;
 	uint64		link;
@@ -256,17 +273,15 @@ add_key(AddRecipe *recipe, TupleTableSlot *row)
 			return true;
 	}
 
-	/* hash functions of arrays and kin leave detoasted copies behind */
-	old = MemoryContextSwitchTo(hash_cxt);
+	/* what hash functions leave behind goes with the trigger's context */
 	hash = bguard_keys_hash(recipe->parts, recipe->ncols, values,
 							bguard_control->seed);
-	MemoryContextSwitchTo(old);
-	MemoryContextReset(hash_cxt);
 
 	pg_memory_barrier();
 
+	/* a hash function that writes rows may have had the recipe made anew, too */
 	number = recipe_entry(recipe);
-	if (unlikely(recipe->version != recipe->made) && number != -2)
+	if (unlikely(recipe->version != made) && number != -2)
 		return false;
 	if (number == -2)
 		poison_recipe(recipe->tgoid);
@@ -279,6 +294,18 @@ add_key(AddRecipe *recipe, TupleTableSlot *row)
 	link = pg_atomic_read_u64(&entry->link);
 	current = BGUARD_LINK_CURRENT(link);
 	building = BGUARD_LINK_BUILDING(link);
+	if (unlikely(!recipe->agrees) && (current != 0 || building != 0))
+	{
+		/*
+		 * The operator class was replaced, and no hook tells of that.  Who asks by
+		 * the old one shall not be told that this row is absent.
+		 */
+		if (bguard_registry_version() != made)
+			return false;
+		bguard_registry_poison(entry, BGUARD_POISON_COLUMN);
+		bguard_request_wake();
+		return true;
+	}
 	if (current != 0 && add_to_slot(current, hash))
 		count_new(local, 0, current);
 	if (building != 0 && add_to_slot(building, hash))
@@ -319,10 +346,6 @@ bloomguard_maintain(PG_FUNCTION_ARGS)
 		data->tg_trigger->tgnargs < 1)
 		return PointerGetDatum(result);
 
-	if (hash_cxt == NULL)
-		hash_cxt = AllocSetContextCreate(TopMemoryContext, "bloomguard hash",
-										 ALLOCSET_DEFAULT_SIZES);
-
 	/* each trigger of a statement has an FmgrInfo of its own */
 	recipe = fcinfo->flinfo->fn_extra;
 	if (recipe == NULL || recipe->tgoid != data->tg_trigger->tgoid)
@@ -335,6 +358,7 @@ bloomguard_maintain(PG_FUNCTION_ARGS)
 		data->tg_newslot : data->tg_trigslot;
 	do
 	{
+		CHECK_FOR_INTERRUPTS();
 		if ((recipe->made != bguard_registry_version() ||
 			 !recipe_fits(recipe, data->tg_relation, data->tg_trigger)) &&
 			!recipe_make(recipe, data->tg_relation, data->tg_trigger))

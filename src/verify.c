@@ -215,6 +215,9 @@ verify_one(BGuardDefinition *def, Relation rel, ReturnSetInfo *rsinfo)
 				 errmsg("filter of relation \"%s\" cannot be verified",
 						RelationGetRelationName(rel)),
 				 errdetail("%s.", bguard_definition_sentence(problem))));
+	/* this session may hash by an operator class that was replaced */
+	if (!bguard_signature_equal(&sig, &v.entry->sig))
+		not_ready(&v);
 	v.ncols = sig.ncols;
 	for (int i = 0; i < v.ncols; i++)
 		(void) bguard_keys_part_init(&v.parts[i], sig.cols[i].typid,

@@ -392,6 +392,7 @@ bloomguard_memory(PG_FUNCTION_ARGS)
 	InitMaterializedSRF(fcinfo, 0);
 	if (bguard_attached())
 	{
+		bguard_arena_prepare();
 		LWLockAcquire(bguard_lock, LW_SHARED);
 		bguard_arena_usage(&used, &largest);
 		for (uint32 i = 0; i < bguard_control->max_filters; i++)
