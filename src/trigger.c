@@ -325,6 +325,7 @@ bloomguard_maintain(PG_FUNCTION_ARGS)
 {
 	TriggerData *data = (TriggerData *) fcinfo->context;
 	AddRecipe  *recipe;
+	bool		compared;
 	TupleTableSlot *row;
 	HeapTuple	result;
 
@@ -346,9 +347,14 @@ bloomguard_maintain(PG_FUNCTION_ARGS)
 		data->tg_trigger->tgnargs < 1)
 		return PointerGetDatum(result);
 
-	/* each trigger of a statement has an FmgrInfo of its own */
+	/*
+	 * Each trigger of a statement has an FmgrInfo of its own.  While the
+	 * statement holds the relation open nobody can alter it, so once is enough
+	 * to compare it with the recipe.
+	 */
 	recipe = fcinfo->flinfo->fn_extra;
-	if (recipe == NULL || recipe->tgoid != data->tg_trigger->tgoid)
+	compared = recipe != NULL && recipe->tgoid == data->tg_trigger->tgoid;
+	if (!compared)
 	{
 		recipe = recipe_find(data->tg_relation, data->tg_trigger);
 		fcinfo->flinfo->fn_extra = recipe;
@@ -359,13 +365,15 @@ bloomguard_maintain(PG_FUNCTION_ARGS)
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
-		if ((recipe->made != bguard_registry_version() ||
-			 !recipe_fits(recipe, data->tg_relation, data->tg_trigger)) &&
+		if ((recipe->made != bguard_registry_version() || !recipe->usable ||
+			 (!compared &&
+			  !recipe_fits(recipe, data->tg_relation, data->tg_trigger))) &&
 			!recipe_make(recipe, data->tg_relation, data->tg_trigger))
 		{
 			poison_recipe(data->tg_trigger->tgoid);
 			break;
 		}
+		compared = true;
 	} while (!add_key(recipe, row));
 	return PointerGetDatum(result);
 }
