@@ -27,6 +27,13 @@ suites=${*:-source core regress isolation tap}
 passed=0
 failed=0
 
+for suite in $suites; do
+	case $suite in
+		source|core|regress|isolation|tap) ;;
+		*) die "unknown suite: $suite; there are source core regress isolation tap" ;;
+	esac
+done
+
 install_packages test
 
 # a short path: the name of a socket is limited to about 100 bytes
@@ -128,9 +135,6 @@ for suite in $suites; do
 			run_logged "$work/tap.log" make_tree -s installcheck REGRESS= ISOLATION= \
 				PROVE_FLAGS=--verbose PROVE_TESTS="${PROVE_TESTS:-}"
 			tally tap '^ok ' '^not ok ' || show_tap_logs
-			;;
-		*)
-			die "unknown suite: $suite"
 			;;
 	esac
 done

@@ -152,7 +152,6 @@ BEGIN
 		IF clock_timestamp() > deadline THEN
 			RETURN false;
 		END IF;
-		PERFORM pg_sleep(0.005);
 	END LOOP;
 END $$;
 

@@ -19,7 +19,6 @@ BEGIN
 	LOOP
 		EXECUTE query INTO done;
 		EXIT WHEN done OR clock_timestamp() > deadline;
-		PERFORM pg_sleep(0.005);
 	END LOOP;
 	RETURN done;
 END $$;

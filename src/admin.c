@@ -22,6 +22,7 @@
 #include "request.h"
 #include "stats.h"
 #include "storage/latch.h"
+#include "storage/lmgr.h"
 #include "utils/builtins.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
@@ -37,25 +38,6 @@ PG_FUNCTION_INFO_V1(bloomguard_stats_reset);
 #define WAIT_FIRST_MS	1
 #define WAIT_MOST_MS	50
 
-/* open a relation by a function's argument, AccessShareLock */
-static Relation
-open_argument(FunctionCallInfo fcinfo)
-{
-	Relation	rel;
-
-	bguard_arena_require();
-	if (PG_ARGISNULL(0))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("relation must not be null")));
-	rel = try_relation_open(PG_GETARG_OID(0), AccessShareLock);
-	if (rel == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", PG_GETARG_OID(0))));
-	return rel;
-}
-
 /*
  * bloomguard_rebuild(relation regclass, key_columns text DEFAULT NULL)
  *		returns void
@@ -70,11 +52,9 @@ bloomguard_rebuild(PG_FUNCTION_ARGS)
 	ListCell   *lc;
 
 	PreventCommandDuringRecovery("bloomguard_rebuild()");
-	rel = open_argument(fcinfo);
-	if (!bguard_compat_owns_relation(RelationGetRelid(rel), GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER,
-					   get_relkind_objtype(rel->rd_rel->relkind),
-					   RelationGetRelationName(rel));
+	bguard_arena_require();
+	rel = bguard_definition_open(PG_ARGISNULL(0), PG_GETARG_OID(0), true,
+								 AccessShareLock);
 	foreach(lc, bguard_definition_select(rel, PG_ARGISNULL(1) ? NULL :
 										 text_to_cstring(PG_GETARG_TEXT_PP(1))))
 	{
@@ -90,21 +70,21 @@ bloomguard_rebuild(PG_FUNCTION_ARGS)
 static bool
 made_here(Oid tgoid)
 {
-	Relation	pg_trigger = table_open(TriggerRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		result = false;
+	HeapTuple	tuple = bguard_definition_fetch(tgoid, NULL);
 
-	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(tgoid));
-	scan = systable_beginscan(pg_trigger, TriggerOidIndexId, true, NULL, 1, &key);
-	tuple = systable_getnext(scan);
-	if (HeapTupleIsValid(tuple))
-		result = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
-	systable_endscan(scan);
-	table_close(pg_trigger, AccessShareLock);
-	return result;
+	return HeapTupleIsValid(tuple) &&
+		TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
+}
+
+/* sleep for *pause milliseconds, the next time longer */
+static void
+wait_a_moment(long *pause)
+{
+	CHECK_FOR_INTERRUPTS();
+	(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
+					 *pause, PG_WAIT_EXTENSION);
+	ResetLatch(MyLatch);
+	*pause = Min(*pause * 2, WAIT_MOST_MS);
 }
 
 typedef enum WaitState
@@ -123,7 +103,7 @@ wait_state(const BGuardDefinition *def)
 	BGuardEntry *e;
 
 	if (number < 0)
-		return WAIT_ON;
+		return bguard_registry_full() ? WAIT_HOPELESS : WAIT_ON;
 	e = bguard_registry_entry(number);
 	if (BGUARD_LINK_CURRENT(pg_atomic_read_u64(&e->link)) != 0)
 		return WAIT_READY;
@@ -148,13 +128,14 @@ wait_state(const BGuardDefinition *def)
 Datum
 bloomguard_wait_ready(PG_FUNCTION_ARGS)
 {
-	Relation	rel = open_argument(fcinfo);
+	Relation	rel;
 	Interval   *timeout;
 	TimestampTz end;
 	List	   *defs;
 	ListCell   *lc;
 	long		pause = WAIT_FIRST_MS;
 
+	bguard_arena_require();
 	if (PG_ARGISNULL(1))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -163,6 +144,16 @@ bloomguard_wait_ready(PG_FUNCTION_ARGS)
 	end = DatumGetTimestampTz(DirectFunctionCall2(timestamptz_pl_interval,
 												  TimestampTzGetDatum(GetCurrentTimestamp()),
 												  IntervalPGetDatum(timeout)));
+
+	/* the timeout holds for the lock, too */
+	while (!PG_ARGISNULL(0) &&
+		   !ConditionalLockRelationOid(PG_GETARG_OID(0), AccessShareLock))
+	{
+		if (GetCurrentTimestamp() >= end)
+			PG_RETURN_BOOL(false);
+		wait_a_moment(&pause);
+	}
+	rel = bguard_definition_open(PG_ARGISNULL(0), PG_GETARG_OID(0), false, NoLock);
 	defs = bguard_definition_select(rel, NULL);
 	foreach(lc, defs)
 	{
@@ -190,11 +181,7 @@ bloomguard_wait_ready(PG_FUNCTION_ARGS)
 		if (worst == WAIT_HOPELESS || GetCurrentTimestamp() >= end)
 			PG_RETURN_BOOL(false);
 
-		CHECK_FOR_INTERRUPTS();
-		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
-						 pause, PG_WAIT_EXTENSION);
-		ResetLatch(MyLatch);
-		pause = Min(pause * 2, WAIT_MOST_MS);
+		wait_a_moment(&pause);
 	}
 }
 

@@ -308,8 +308,10 @@ conclude_error(BGuardBuild *build, const char *message)
 	retry = backoff(RETRY_ERROR_MS, e->failures - 1, RETRY_ERROR_MAX_MS);
 	e->next_build = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), retry);
 	LWLockRelease(bguard_lock);
-	bguard_registry_set_verdict(build->number, BGUARD_VERDICT_PENDING,
-								build->poison, message, retry);
+	/* a filter that is in service has no reason to show, only a last error */
+	bguard_registry_set_verdict(build->number, BGUARD_VERDICT_PENDING, build->poison,
+								BGUARD_LINK_CURRENT(pg_atomic_read_u64(&e->link)) != 0 ?
+								NULL : message, retry);
 }
 
 /*

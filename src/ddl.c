@@ -104,30 +104,18 @@ poison_root(Oid root_tgoid, BGuardPoison reason)
 static bool
 read_trigger(Oid tgoid, Snapshot snapshot, TriggerRow *row)
 {
-	Relation	pg_trigger = table_open(TriggerRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		found;
+	HeapTuple	tuple = bguard_definition_fetch(tgoid, snapshot);
+	Form_pg_trigger form;
 
-	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(tgoid));
-	scan = systable_beginscan(pg_trigger, TriggerOidIndexId, true, snapshot,
-							  1, &key);
-	tuple = systable_getnext(scan);
-	found = HeapTupleIsValid(tuple);
-	if (found)
-	{
-		Form_pg_trigger form = (Form_pg_trigger) GETSTRUCT(tuple);
-
-		row->tgrelid = form->tgrelid;
-		row->tgparentid = form->tgparentid;
-		row->tgfoid = form->tgfoid;
-		row->tgenabled = form->tgenabled;
-	}
-	systable_endscan(scan);
-	table_close(pg_trigger, AccessShareLock);
-	return found;
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	form = (Form_pg_trigger) GETSTRUCT(tuple);
+	row->tgrelid = form->tgrelid;
+	row->tgparentid = form->tgparentid;
+	row->tgfoid = form->tgfoid;
+	row->tgenabled = form->tgenabled;
+	heap_freetuple(tuple);
+	return true;
 }
 
 /*
@@ -217,8 +205,8 @@ static void
 trigger_event(ObjectAccessType access, Oid tgoid)
 {
 	Oid			function = bguard_definition_function();
-	TriggerRow	old_row;
-	TriggerRow	new_row;
+	TriggerRow	old_row = {0};
+	TriggerRow	new_row = {0};
 	bool		has_old;
 	bool		has_new;
 	Oid			parent;
@@ -407,25 +395,40 @@ rewrite_event(Oid relid)
 	}
 }
 
-/* is the relation a child, of whatever kind, of one that carries our trigger? */
-static bool
-is_inheritance_child(Oid relid)
+/* parents of a relation, of whatever kind; snapshot NULL: the catalog snapshot */
+static List *
+parents_of(Oid relid, Snapshot snapshot)
 {
 	Relation	pg_inherits = table_open(InheritsRelationId, AccessShareLock);
+	List	   *parents = NIL;
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
-	bool		found = false;
 
 	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(relid));
 	scan = systable_beginscan(pg_inherits, InheritsRelidSeqnoIndexId, true,
-							  NULL, 1, &key);
-	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
-		found = bguard_ddl_triggers(((Form_pg_inherits) GETSTRUCT(tuple))->inhparent) != NIL;
+							  snapshot, 1, &key);
+	while (HeapTupleIsValid(tuple = systable_getnext(scan)))
+		parents = lappend_oid(parents,
+							  ((Form_pg_inherits) GETSTRUCT(tuple))->inhparent);
 	systable_endscan(scan);
 	table_close(pg_inherits, AccessShareLock);
-	return found;
+	return parents;
+}
+
+/* is the relation a child of one that carries our trigger? */
+static bool
+is_guarded_child(Oid relid)
+{
+	ListCell   *lc;
+
+	foreach(lc, parents_of(relid, NULL))
+	{
+		if (bguard_ddl_triggers(lfirst_oid(lc)) != NIL)
+			return true;
+	}
+	return false;
 }
 
 static void
@@ -454,7 +457,7 @@ relation_event(ObjectAccessType access, Oid relid, int subid, void *arg)
 			 */
 			bguard_registry_poison_relation(MyDatabaseId, relid,
 											BGUARD_POISON_RELATION);
-			if (is_inheritance_child(relid))
+			if (is_guarded_child(relid))
 				bguard_request_visit();
 			break;
 
@@ -470,27 +473,6 @@ relation_event(ObjectAccessType access, Oid relid, int subid, void *arg)
 		default:
 			break;
 	}
-}
-
-/* is child a child of parent once this command is done? */
-static bool
-has_parent(Oid child, Oid parent)
-{
-	Relation	pg_inherits = table_open(InheritsRelationId, AccessShareLock);
-	ScanKeyData key;
-	SysScanDesc scan;
-	HeapTuple	tuple;
-	bool		found = false;
-
-	ScanKeyInit(&key, Anum_pg_inherits_inhrelid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(child));
-	scan = systable_beginscan(pg_inherits, InheritsRelidSeqnoIndexId, true,
-							  SnapshotSelf, 1, &key);
-	while (!found && HeapTupleIsValid(tuple = systable_getnext(scan)))
-		found = ((Form_pg_inherits) GETSTRUCT(tuple))->inhparent == parent;
-	systable_endscan(scan);
-	table_close(pg_inherits, AccessShareLock);
-	return found;
 }
 
 /*
@@ -526,7 +508,8 @@ inherits_event(Oid child, Oid parent)
 	triggers = bguard_ddl_triggers(parent);
 	if (triggers == NIL)
 		return;
-	if (!has_parent(child, parent))
+	/* once this command is done, which is what counts */
+	if (!list_member_oid(parents_of(child, SnapshotSelf), parent))
 	{
 		/* a detach: harmless, and the child may be what blocked the filter */
 		bguard_request_visit();

@@ -61,8 +61,6 @@ rename_in_trigger(const BGuardDefinition *def, const RenameNote *note)
 	char	   *names[BGUARD_MAX_KEY_COLUMNS];
 	bool		found = false;
 	Relation	pg_trigger;
-	ScanKeyData key;
-	SysScanDesc scan;
 	HeapTuple	tuple;
 	int			nargs = 0;
 	char	  **args = NULL;
@@ -80,14 +78,10 @@ rename_in_trigger(const BGuardDefinition *def, const RenameNote *note)
 		return;
 
 	pg_trigger = table_open(TriggerRelationId, AccessShareLock);
-	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ,
-				ObjectIdGetDatum(def->tgoid));
-	scan = systable_beginscan(pg_trigger, TriggerOidIndexId, true, NULL, 1, &key);
-	tuple = systable_getnext(scan);
+	tuple = bguard_definition_fetch(def->tgoid, NULL);
 	if (HeapTupleIsValid(tuple))
 		bguard_definition_tgargs(tuple, RelationGetDescr(pg_trigger),
 								 &nargs, &args);
-	systable_endscan(scan);
 	table_close(pg_trigger, AccessShareLock);
 
 	if (nargs > 0)

@@ -10,13 +10,17 @@
 
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/table.h"
 #include "catalog/indexing.h"
+#include "catalog/objectaddress.h"
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
+#include "compat.h"
 #include "core/sizing.h"
 #include "definition.h"
+#include "miscadmin.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
 #include "utils/fmgroids.h"
@@ -216,21 +220,61 @@ bguard_definition_parse(int nargs, char **args, BGuardDefinition *def)
 		def->ncols = 0;
 }
 
-/* one pg_trigger row by OID, copied; NULL if it is not there */
-static HeapTuple
-fetch_trigger(Relation pg_trigger, Oid tgoid)
+/*
+ * bguard_definition_open
+ *		See definition.h.
+ */
+Relation
+bguard_definition_open(bool isnull, Oid relid, bool own, LOCKMODE lockmode)
 {
+	char		relkind;
+	Relation	rel = NULL;
+
+	if (isnull)
+		ereport(ERROR,
+				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+				 errmsg("relation must not be null")));
+
+	relkind = get_rel_relkind(relid);
+	if (relkind != '\0' && own &&
+		!bguard_compat_owns_relation(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(relkind),
+					   get_rel_name(relid));
+	if (relkind != '\0')
+		rel = try_relation_open(relid, lockmode);
+	if (rel == NULL)
+		ereport(ERROR,
+				(errcode(ERRCODE_UNDEFINED_TABLE),
+				 errmsg("relation with OID %u does not exist", relid)));
+
+	/* the owner may have changed while we waited for the lock */
+	if (own && !bguard_compat_owns_relation(relid, GetUserId()))
+		aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(relkind),
+					   RelationGetRelationName(rel));
+	return rel;
+}
+
+/*
+ * bguard_definition_fetch
+ *		See definition.h.
+ */
+HeapTuple
+bguard_definition_fetch(Oid tgoid, Snapshot snapshot)
+{
+	Relation	pg_trigger = table_open(TriggerRelationId, AccessShareLock);
 	ScanKeyData key;
 	SysScanDesc scan;
 	HeapTuple	tuple;
 
 	ScanKeyInit(&key, Anum_pg_trigger_oid, BTEqualStrategyNumber, F_OIDEQ,
 				ObjectIdGetDatum(tgoid));
-	scan = systable_beginscan(pg_trigger, TriggerOidIndexId, true, NULL, 1, &key);
+	scan = systable_beginscan(pg_trigger, TriggerOidIndexId, true, snapshot, 1,
+							  &key);
 	tuple = systable_getnext(scan);
 	if (HeapTupleIsValid(tuple))
 		tuple = heap_copytuple(tuple);
 	systable_endscan(scan);
+	table_close(pg_trigger, AccessShareLock);
 	return tuple;
 }
 
@@ -244,12 +288,11 @@ fetch_trigger(Relation pg_trigger, Oid tgoid)
 bool
 bguard_definition_root(Oid tgoid, Oid *root_tgoid, Oid *root_relid)
 {
-	Relation	pg_trigger = table_open(TriggerRelationId, AccessShareLock);
 	bool		found = false;
 
 	while (OidIsValid(tgoid))
 	{
-		HeapTuple	tuple = fetch_trigger(pg_trigger, tgoid);
+		HeapTuple	tuple = bguard_definition_fetch(tgoid, NULL);
 
 		found = HeapTupleIsValid(tuple);
 		if (!found)
@@ -259,7 +302,6 @@ bguard_definition_root(Oid tgoid, Oid *root_tgoid, Oid *root_relid)
 		tgoid = ((Form_pg_trigger) GETSTRUCT(tuple))->tgparentid;
 		heap_freetuple(tuple);
 	}
-	table_close(pg_trigger, AccessShareLock);
 	return found;
 }
 
@@ -394,7 +436,7 @@ void
 bguard_definition_update_tgargs(Oid tgoid, int nargs, char **args)
 {
 	Relation	pg_trigger = table_open(TriggerRelationId, RowExclusiveLock);
-	HeapTuple	tuple = fetch_trigger(pg_trigger, tgoid);
+	HeapTuple	tuple = bguard_definition_fetch(tgoid, NULL);
 	Datum		values[Natts_pg_trigger] = {0};
 	bool		nulls[Natts_pg_trigger] = {0};
 	bool		replace[Natts_pg_trigger] = {0};

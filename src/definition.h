@@ -11,7 +11,9 @@
 #include "access/htup.h"
 #include "nodes/pg_list.h"
 #include "registry.h"
+#include "storage/lockdefs.h"
 #include "utils/relcache.h"
+#include "utils/snapshot.h"
 
 /*
  * Lock tag that stands for all functions that filters of this database depend
@@ -47,6 +49,20 @@ extern bool bguard_definition_was_function(Oid funcoid);
  */
 extern char *bguard_definition_split(const char *list, int *ncols,
 									 char **names);
+
+/*
+ * The relation that an SQL function was given, locked and open.  Raises when it is
+ * null or does not exist and, with own, when the user does not own it: asked
+ * before locking, since nobody may lock a table that is not his.
+ */
+extern Relation bguard_definition_open(bool isnull, Oid relid, bool own,
+									   LOCKMODE lockmode);
+
+/*
+ * Copy of a pg_trigger row, NULL if it is not there.  snapshot NULL: the catalog
+ * snapshot of the moment.
+ */
+extern HeapTuple bguard_definition_fetch(Oid tgoid, Snapshot snapshot);
 
 /* fill all but tgoid .. root_relid from trigger arguments */
 extern void bguard_definition_parse(int nargs, char **args,

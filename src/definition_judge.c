@@ -149,9 +149,11 @@ bguard_definition_judge_relation(Relation rel, char **hint)
 			*hint = pstrdup(_("Track the table on the server that holds it."));
 			return psprintf(_("\"%s\" is a foreign table, whose rows change elsewhere"), name);
 		case RELKIND_VIEW:
-		case RELKIND_MATVIEW:
 			*hint = pstrdup(_("Track the tables beneath it."));
 			return psprintf(_("\"%s\" is a view"), name);
+		case RELKIND_MATVIEW:
+			*hint = pstrdup(_("Track the tables beneath it."));
+			return psprintf(_("\"%s\" is a materialized view"), name);
 		default:
 			return psprintf(_("\"%s\" is not a table"), name);
 	}

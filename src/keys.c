@@ -24,6 +24,7 @@
 #include "catalog/pg_type.h"
 #include "compat.h"
 #include "core/hash.h"
+#include "fmgr.h"
 #include "keys.h"
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
@@ -207,7 +208,10 @@ bguard_keys_part_init(BGuardKeyPart *part, Oid typid, Oid collid,
 	part->typlen = typentry->typlen;
 	part->road = choose_road(basetype, collid);
 	if (part->road == BGUARD_ROAD_PROC)
-		fmgr_info_cxt(part->hashproc, &part->hashfn, cxt);
+	{
+		part->hashfn = MemoryContextAlloc(cxt, sizeof(FmgrInfo));
+		fmgr_info_cxt(part->hashproc, part->hashfn, cxt);
+	}
 	return NULL;
 }
 
@@ -259,7 +263,7 @@ hash_part(BGuardKeyPart *part, Datum value, uint64 seed)
 
 	if (part->basetype == BPCHAROID)
 		value = cut_padding(value);
-	hash = DatumGetUInt64(FunctionCall2Coll(&part->hashfn, part->collid, value,
+	hash = DatumGetUInt64(FunctionCall2Coll(part->hashfn, part->collid, value,
 											UInt64GetDatum(seed)));
 	return bguard_hash_u64(hash, seed);
 }
@@ -304,7 +308,10 @@ use_part(BGuardKeyArg *arg, const BGuardKeyPart *part, MemoryContext cxt)
 	arg->part = *part;
 	/* call state in fn_extra cannot be shared with the original */
 	if (part->road == BGUARD_ROAD_PROC)
-		fmgr_info_copy(&arg->part.hashfn, (FmgrInfo *) &part->hashfn, cxt);
+	{
+		arg->part.hashfn = MemoryContextAlloc(cxt, sizeof(FmgrInfo));
+		fmgr_info_copy(arg->part.hashfn, part->hashfn, cxt);
+	}
 	return true;
 }
 
@@ -319,7 +326,8 @@ use_input(BGuardKeyArg *arg, const BGuardKeyPart *part, Oid readas,
 	arg->kind = BGUARD_ARG_INPUT;
 	arg->argtype = readas;
 	getTypeInputInfo(part->basetype, &typinput, &arg->ioparam);
-	fmgr_info_cxt(typinput, &arg->infn, cxt);
+	arg->infn = MemoryContextAlloc(cxt, sizeof(FmgrInfo));
+	fmgr_info_cxt(typinput, arg->infn, cxt);
 	return true;
 }
 
@@ -431,7 +439,7 @@ bguard_keys_hash_arg(BGuardKeyArg *arg, Datum value, uint64 seed)
 	string = arg->argtype == UNKNOWNOID ?
 		DatumGetCString(value) : TextDatumGetCString(value);
 	hash = hash_part(&arg->part,
-					 InputFunctionCall(&arg->infn, string, arg->ioparam, -1),
+					 InputFunctionCall(arg->infn, string, arg->ioparam, -1),
 					 seed);
 	if (string != DatumGetPointer(value))
 		pfree(string);

@@ -11,7 +11,8 @@
 #define BGUARD_KEYS_H
 
 #include "access/attnum.h"
-#include "fmgr.h"
+
+struct FmgrInfo;
 
 #define BGUARD_MAX_KEY_COLUMNS	8
 
@@ -38,7 +39,7 @@ typedef struct BGuardKeyPart
 	Oid			opfamily;		/* hash operator family of the default class */
 	int16		typlen;
 	BGuardHashRoad road;
-	FmgrInfo	hashfn;			/* for BGUARD_ROAD_PROC */
+	struct FmgrInfo *hashfn;	/* for BGUARD_ROAD_PROC */
 } BGuardKeyPart;
 
 /* how a probe's argument of some type becomes a value of the part */
@@ -54,7 +55,7 @@ typedef struct BGuardKeyArg
 	BGuardKeyPart part;			/* recipe for the argument's own type */
 	Oid			argtype;		/* UNKNOWNOID: Datum is a cstring; else text */
 	Oid			ioparam;
-	FmgrInfo	infn;
+	struct FmgrInfo *infn;
 } BGuardKeyArg;
 
 /*

@@ -132,7 +132,10 @@ retire_lost(void)
 		BGuardEntryKey key = bguard_registry_entry(i)->key;
 
 		if (OidIsValid(key.dboid) && find_database(key.dboid) == NULL)
+		{
 			bguard_registry_retire((int) i, &key);
+			bguard_request_note_room();
+		}
 	}
 }
 

@@ -10,7 +10,6 @@
 #ifndef BGUARD_PROBE_H
 #define BGUARD_PROBE_H
 
-#include "fmgr.h"
 
 typedef enum BGuardAnswer
 {

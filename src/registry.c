@@ -144,6 +144,22 @@ bguard_registry_find(const BGuardEntryKey *key)
 }
 
 /*
+ * bguard_registry_full
+ *		Is there no entry left for another filter?
+ */
+bool
+bguard_registry_full(void)
+{
+	bool		full = true;
+
+	LWLockAcquire(bguard_lock, LW_SHARED);
+	for (uint32 i = 0; i < bguard_control->max_filters && full; i++)
+		full = bguard_registry_entry((int) i)->key.dboid != InvalidOid;
+	LWLockRelease(bguard_lock);
+	return full;
+}
+
+/*
  * bguard_registry_database_used
  *		Is any entry of the database in use?
  */

@@ -171,6 +171,8 @@ extern void bguard_registry_bump_version(void);
 
 /* takes bguard_lock shared; -1 when there is none */
 extern int	bguard_registry_find(const BGuardEntryKey *key);
+/* takes bguard_lock shared: are all max_filters entries in use? */
+extern bool bguard_registry_full(void);
 /* takes bguard_lock shared: is any entry of this database in use? */
 extern bool bguard_registry_database_used(Oid dboid);
 

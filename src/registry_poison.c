@@ -124,7 +124,7 @@ bguard_registry_poison_text(BGuardPoison reason)
 		case BGUARD_POISON_REWRITE:
 			return "key column was rewritten";
 		case BGUARD_POISON_ATTACH:
-			return "partition with rows was attached";
+			return "partition with rows or inheritance child was attached";
 		case BGUARD_POISON_FUNCTION:
 			return "function was replaced";
 		case BGUARD_POISON_RELATION:

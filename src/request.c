@@ -25,7 +25,8 @@
 typedef struct RequestShared
 {
 	int32		launcher;		/* PGPROC number, -1: not running */
-	bool		all;
+	bool		all;			/* every database wants a visit */
+	bool		full;			/* a filter found no entry */
 	int32		nwaiting;
 	Oid			waiting[MAX_WAITING];
 	struct
@@ -200,6 +201,36 @@ bguard_request_wake(void)
 	/* a PGPROC that has changed hands is merely woken once for nothing */
 	if (launcher >= 0)
 		SetLatch(&ProcGlobal->allProcs[launcher].procLatch);
+}
+
+/*
+ * bguard_request_note_full
+ *		See request.h.
+ */
+void
+bguard_request_note_full(void)
+{
+	LWLockAcquire(bguard_lock, LW_EXCLUSIVE);
+	shared->full = true;
+	LWLockRelease(bguard_lock);
+}
+
+/*
+ * bguard_request_note_room
+ *		See request.h.
+ */
+void
+bguard_request_note_room(void)
+{
+	bool		wake;
+
+	LWLockAcquire(bguard_lock, LW_EXCLUSIVE);
+	wake = shared->full;
+	shared->all |= shared->full;
+	shared->full = false;
+	LWLockRelease(bguard_lock);
+	if (wake)
+		bguard_request_wake();
 }
 
 /*

@@ -38,6 +38,13 @@ extern void bguard_request_release_holds(void);
 /* is the database held by a living process?  bguard_lock not held */
 extern bool bguard_request_held(Oid dboid);
 
+/*
+ * A filter found no entry in the registry, which is full: have every database
+ * looked at when there is room again.  And: an entry has become free.
+ */
+extern void bguard_request_note_full(void);
+extern void bguard_request_note_room(void);
+
 /* launcher side */
 extern void bguard_request_launcher(bool running);
 extern void bguard_request_wake(void);

@@ -32,43 +32,6 @@
 PG_FUNCTION_INFO_V1(bloomguard_track);
 PG_FUNCTION_INFO_V1(bloomguard_untrack);
 
-static Oid
-relation_argument(FunctionCallInfo fcinfo)
-{
-	if (PG_ARGISNULL(0))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("relation must not be null")));
-	return PG_GETARG_OID(0);
-}
-
-/* open a relation of the caller's under a lock that keeps its definition still */
-static Relation
-open_own_relation(Oid relid, LOCKMODE lockmode)
-{
-	Relation	rel;
-
-	/* ask before locking: nobody may block a table that is not his */
-	if (get_rel_relkind(relid) == '\0')
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
-	if (!bguard_compat_owns_relation(relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER,
-					   get_relkind_objtype(get_rel_relkind(relid)),
-					   get_rel_name(relid));
-	rel = try_relation_open(relid, lockmode);
-	if (rel == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
-	if (!bguard_compat_owns_relation(relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER,
-					   get_relkind_objtype(rel->rd_rel->relkind),
-					   RelationGetRelationName(rel));
-	return rel;
-}
-
 static void
 split_key_columns(const char *list, int *ncols, char **names)
 {
@@ -309,7 +272,6 @@ bloomguard_track(PG_FUNCTION_ARGS)
 	PreventCommandDuringRecovery("bloomguard_track()");
 	PreventCommandIfReadOnly("bloomguard_track()");
 
-	relid = relation_argument(fcinfo);
 	if (PG_ARGISNULL(1))
 		ereport(ERROR,
 				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
@@ -334,7 +296,9 @@ bloomguard_track(PG_FUNCTION_ARGS)
 							(long long) BGUARD_MAX_CAPACITY)));
 	}
 
-	rel = open_own_relation(relid, ShareRowExclusiveLock);
+	rel = bguard_definition_open(PG_ARGISNULL(0), PG_GETARG_OID(0), true,
+								 ShareRowExclusiveLock);
+	relid = RelationGetRelid(rel);
 	check_relation(rel);
 	check_columns(rel, ncols, names);
 	nargs = make_arguments(ncols, names, rate, capacity, args);
@@ -376,9 +340,10 @@ bloomguard_track(PG_FUNCTION_ARGS)
 Datum
 bloomguard_untrack(PG_FUNCTION_ARGS)
 {
-	Oid			relid = relation_argument(fcinfo);
 	/* what DROP TRIGGER takes anyway: no upgrade, no deadlock */
-	Relation	rel = open_own_relation(relid, AccessExclusiveLock);
+	Relation	rel = bguard_definition_open(PG_ARGISNULL(0), PG_GETARG_OID(0),
+											 true, AccessExclusiveLock);
+	Oid			relid = RelationGetRelid(rel);
 	List	   *defs;
 	ListCell   *lc;
 

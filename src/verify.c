@@ -259,7 +259,6 @@ bloomguard_verify(PG_FUNCTION_ARGS)
 {
 	ReturnSetInfo *rsinfo = (ReturnSetInfo *) fcinfo->resultinfo;
 	Relation	rel;
-	Oid			relid;
 	ListCell   *lc;
 
 	InitMaterializedSRF(fcinfo, 0);
@@ -275,20 +274,8 @@ bloomguard_verify(PG_FUNCTION_ARGS)
 		ereport(ERROR,
 				(errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
 				 errmsg("cannot verify a filter during recovery")));
-	if (PG_ARGISNULL(0))
-		ereport(ERROR,
-				(errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-				 errmsg("relation must not be null")));
-	relid = PG_GETARG_OID(0);
-	rel = try_relation_open(relid, AccessShareLock);
-	if (rel == NULL)
-		ereport(ERROR,
-				(errcode(ERRCODE_UNDEFINED_TABLE),
-				 errmsg("relation with OID %u does not exist", relid)));
-	if (!bguard_compat_owns_relation(relid, GetUserId()))
-		aclcheck_error(ACLCHECK_NOT_OWNER,
-					   get_relkind_objtype(rel->rd_rel->relkind),
-					   RelationGetRelationName(rel));
+	rel = bguard_definition_open(PG_ARGISNULL(0), PG_GETARG_OID(0), true,
+								 AccessShareLock);
 	foreach(lc, bguard_definition_select(rel, PG_ARGISNULL(1) ? NULL :
 										 text_to_cstring(PG_GETARG_TEXT_PP(1))))
 		verify_one(lfirst(lc), rel, rsinfo);

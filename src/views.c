@@ -143,7 +143,12 @@ state_of(BGuardEntry *e, bool found, const char **reason)
 	}
 	if (!found)
 	{
-		*reason = _("no worker has seen it yet, or bloomguard.max_filters is too low");
+		if (bguard_registry_full())
+		{
+			*reason = _("all entries are taken: raise bloomguard.max_filters");
+			return "no memory";
+		}
+		*reason = _("waiting for a worker; if that lasts, see the server log");
 		return "stale";
 	}
 	link = pg_atomic_read_u64(&e->link);

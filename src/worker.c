@@ -91,7 +91,10 @@ retire_undefined(List *definitions, uint64 version)
 			defined |= def->tgoid == key.tgoid && def->root_relid == key.relid;
 		}
 		if (!defined)
+		{
 			bguard_registry_retire(i, &key);
+			bguard_request_note_room();
+		}
 	}
 	return true;
 }
@@ -128,6 +131,8 @@ discover(void)
 				full = true;
 		}
 		CommitTransactionCommand();
+		if (full)
+			bguard_request_note_full();
 		if (full && done)
 			ereport(LOG,
 					(errmsg("too many filters for setting \"%s\"",

@@ -6,7 +6,6 @@
 #define BGUARD_WORKER_H
 
 #include "postgres_ext.h"
-#include "fmgr.h"
 
 /* register the launcher; from _PG_init, when preloading only */
 extern void bguard_launcher_init(void);

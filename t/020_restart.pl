@@ -84,7 +84,7 @@ for my $db (@databases)
 	like(
 		$node->safe_psql(
 			$db, "SELECT state, reason FROM bloomguard_filters WHERE relation = 't'::regclass"),
-		qr/^((building|stale)\|not built yet|stale\|no worker has seen it yet.*)$/,
+		qr/^((building|stale)\|not built yet|stale\|waiting for a worker.*)$/,
 		"not built yet, $db: the view says so");
 }
 # two workers for four databases: the others get their turn

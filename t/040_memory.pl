@@ -101,7 +101,7 @@ is($node->safe_psql('postgres', 'SELECT filters, max_filters FROM bloomguard_mem
 my $offset = -s $node->logfile;
 track('fifth', 0.01, 10000);
 $node->wait_for_log(qr/too many filters for setting "bloomguard\.max_filters"/, $offset);
-like(column('fifth', 'state, reason'), qr/^stale\|.*bloomguard\.max_filters/,
+like(column('fifth', 'state, reason'), qr/^no memory\|.*bloomguard\.max_filters/,
 	'one filter too many says why');
 is(answer($node, 'postgres', 'fifth', -1), 'unguarded: stale', 'it answers maybe');
 is( $node->safe_psql('postgres',

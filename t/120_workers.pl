@@ -18,6 +18,12 @@ use Test::More;
 # the logical replication launcher, our launcher, and one more
 my $node = guard_node('workers', conf => "max_worker_processes = 3\n");
 
+# something that lasts, and may run in a parallel worker
+$node->safe_psql('postgres', <<'SQL');
+CREATE FUNCTION hold_on() RETURNS void LANGUAGE plpgsql PARALLEL SAFE
+	AS 'BEGIN LOOP END LOOP; END';
+SQL
+
 # a parallel worker takes the last place, for as long as we want
 sub take_last_place
 {
@@ -29,11 +35,11 @@ WHERE name IN ('force_parallel_mode', 'debug_parallel_query');
 SQL
 	$session->query_until(qr/sleeping/, <<'SQL');
 \echo sleeping
-SELECT pg_sleep(600);
+SELECT hold_on();
 \echo awake
 SQL
 	$node->poll_query_until('postgres',
-		"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND query ~ 'pg_sleep'"
+		"SELECT count(*) = 1 FROM pg_stat_activity WHERE backend_type = 'parallel worker' AND query ~ 'hold_on'"
 	) or die 'no parallel worker';
 	return $session;
 }
@@ -43,7 +49,7 @@ sub give_back
 	my ($session) = @_;
 
 	$node->safe_psql('postgres',
-		"SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND query ~ 'pg_sleep' AND pid <> pg_backend_pid()"
+		"SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE backend_type = 'client backend' AND query ~ 'hold_on' AND pid <> pg_backend_pid()"
 	);
 	$session->query_until(qr/awake/, '');
 	$session->quit;
