@@ -402,3 +402,17 @@ SELECT * FROM oracle('top');
 SET client_min_messages = warning;
 DROP SERVER regress_bg_files;
 DROP SCHEMA bg_partition CASCADE;
+
+-- A partition can be verified by itself, also when it numbers columns otherwise.
+CREATE TABLE public.bgv (k int, v text) PARTITION BY LIST (v);
+CREATE TABLE public.bgv_a (dropped int, v text, k int);
+ALTER TABLE public.bgv_a DROP COLUMN dropped;
+ALTER TABLE public.bgv ATTACH PARTITION public.bgv_a FOR VALUES IN ('a');
+CREATE TABLE public.bgv_b PARTITION OF public.bgv DEFAULT;
+INSERT INTO public.bgv SELECT i, CASE WHEN i % 2 = 0 THEN 'a' ELSE 'b' END FROM generate_series(1, 100) i;
+SELECT bloomguard_track('public.bgv', 'k', 1e-9);
+SELECT bloomguard_wait_ready('public.bgv');
+SELECT rows_scanned, rows_absent FROM bloomguard_verify('public.bgv');
+SELECT rows_scanned, rows_absent FROM bloomguard_verify('public.bgv_a');
+SELECT bloomguard_check('public.bgv_a', -1), bloomguard_check('public.bgv_a', 1);
+DROP TABLE public.bgv;

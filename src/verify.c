@@ -215,6 +215,9 @@ verify_one(BGuardDefinition *def, Relation rel, ReturnSetInfo *rsinfo)
 				 errmsg("filter of relation \"%s\" cannot be verified",
 						RelationGetRelationName(rel)),
 				 errdetail("%s.", bguard_definition_sentence(problem))));
+	/* the entry numbers columns as the root does, of which this may be a partition */
+	for (int i = 0; i < sig.ncols && RelationGetRelid(rel) != def->root_relid; i++)
+		sig.cols[i].attnum = get_attnum(def->root_relid, def->names[i]);
 	/* this session may hash by an operator class that was replaced */
 	if (!bguard_signature_equal(&sig, &v.entry->sig))
 		not_ready(&v);
