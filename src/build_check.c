@@ -141,15 +141,31 @@ parenthood_in_doubt(Oid relid)
 }
 
 /*
- * Check one relation inside a transaction.  Appends its member and, for a
- * partitioned one, its children's OIDs to *queue.
+ * Lock one relation inside a transaction, to its end.  GONE when there is none.
+ */
+static BGuardBuildResult
+lock_relation(BGuardBuild *build, Oid relid, bool locked)
+{
+	char		relkind = get_rel_relkind(relid);
+	LOCKMODE	lockmode = AccessShareLock;
+
+	if (relkind == '\0')
+		return BGUARD_BUILD_GONE;
+	if (locked)
+		lockmode = relkind == RELKIND_PARTITIONED_TABLE ?
+			ShareUpdateExclusiveLock : RowExclusiveLock;
+	return bguard_build_lock(build, relid, lockmode, LOCK_WAIT_MS) ?
+		BGUARD_BUILD_DONE : BGUARD_BUILD_LOCKED;
+}
+
+/*
+ * Check one relation, which is locked.  Appends its member and, for a partitioned
+ * one, its children's OIDs to *queue.
  */
 static BGuardBuildResult
 check_relation(BGuardBuild *build, Oid relid, bool locked, List **queue)
 {
 	bool		is_root = relid == build->key.relid;
-	char		relkind = get_rel_relkind(relid);
-	LOCKMODE	lockmode = AccessShareLock;
 	BGuardBuildResult result = BGUARD_BUILD_DONE;
 	Relation	pg_trigger;
 	Relation	rel;
@@ -158,16 +174,9 @@ check_relation(BGuardBuild *build, Oid relid, bool locked, List **queue)
 	char	   *problem;
 	bool		origin;
 
-	if (locked)
-		lockmode = relkind == RELKIND_PARTITIONED_TABLE ?
-			ShareUpdateExclusiveLock : RowExclusiveLock;
-	if (relkind == '\0')
-		return is_root ? BGUARD_BUILD_GONE : BGUARD_BUILD_DONE;
-	if (!bguard_build_lock(build, relid, lockmode, LOCK_WAIT_MS))
-		return BGUARD_BUILD_LOCKED;
 	rel = try_relation_open(relid, NoLock);
 	if (rel == NULL)
-		return is_root ? BGUARD_BUILD_GONE : BGUARD_BUILD_DONE;
+		return BGUARD_BUILD_GONE;
 
 	pg_trigger = table_open(TriggerRelationId, AccessShareLock);
 	tuple = find_trigger(build, pg_trigger, relid);
@@ -293,10 +302,19 @@ bguard_build_check(BGuardBuild *build, bool locked)
 	{
 		CHECK_FOR_INTERRUPTS();
 		StartTransactionCommand();
-		PushActiveSnapshot(GetTransactionSnapshot());
-		result = check_relation(build, list_nth_oid(queue, i), locked, &queue);
-		PopActiveSnapshot();
+		/* no snapshot while waiting: who has the lock may wait for older ones */
+		result = lock_relation(build, list_nth_oid(queue, i), locked);
+		if (result == BGUARD_BUILD_DONE)
+		{
+			PushActiveSnapshot(GetTransactionSnapshot());
+			result = check_relation(build, list_nth_oid(queue, i), locked, &queue);
+			PopActiveSnapshot();
+		}
 		CommitTransactionCommand();
+
+		/* a partition that was dropped meanwhile has no rows for anybody */
+		if (result == BGUARD_BUILD_GONE && i > 0)
+			result = BGUARD_BUILD_DONE;
 	}
 	return result;
 }
@@ -330,6 +348,7 @@ bguard_build_repair(BGuardBuild *build)
 			CommitTransactionCommand();
 			return BGUARD_BUILD_LOCKED;
 		}
+		PushActiveSnapshot(GetTransactionSnapshot());
 		pg_trigger = table_open(TriggerRelationId, RowExclusiveLock);
 		tuple = find_trigger(build, pg_trigger, member->relid);
 		if (HeapTupleIsValid(tuple) &&
@@ -344,6 +363,7 @@ bguard_build_repair(BGuardBuild *build)
 							get_rel_name(member->relid))));
 		}
 		table_close(pg_trigger, RowExclusiveLock);
+		PopActiveSnapshot();
 		CommitTransactionCommand();
 	}
 	return BGUARD_BUILD_DONE;
@@ -381,6 +401,7 @@ bguard_build_unchanged(BGuardBuild *build)
 	ListCell   *lc;
 
 	StartTransactionCommand();
+	PushActiveSnapshot(GetTransactionSnapshot());
 	foreach(lc, build->members)
 	{
 		BGuardMember *member = lfirst(lc);
@@ -402,6 +423,7 @@ bguard_build_unchanged(BGuardBuild *build)
 			same = false;
 		table_close(pg_trigger, AccessShareLock);
 	}
+	PopActiveSnapshot();
 	CommitTransactionCommand();
 	return same;
 }

@@ -25,6 +25,7 @@
 #include "tcop/tcopprot.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
+#include "utils/snapmgr.h"
 #include "utils/timestamp.h"
 #include "worker.h"
 
@@ -118,6 +119,8 @@ discover(void)
 
 		CHECK_FOR_INTERRUPTS();
 		StartTransactionCommand();
+		/* trigger arguments may be out of line */
+		PushActiveSnapshot(GetTransactionSnapshot());
 		definitions = bguard_definition_list();
 		done = retire_undefined(definitions, version);
 		foreach(lc, definitions)
@@ -130,6 +133,7 @@ discover(void)
 			if (bguard_registry_create(&key, &none) < 0)
 				full = true;
 		}
+		PopActiveSnapshot();
 		CommitTransactionCommand();
 		if (full)
 			bguard_request_note_full();
