@@ -17,6 +17,7 @@
 #include "catalog/pg_language.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
+#include "commands/trigger.h"
 #include "compat.h"
 #include "core/sizing.h"
 #include "definition.h"
@@ -314,13 +315,20 @@ bguard_definition_of_relation(Relation rel)
 {
 	Oid			function = bguard_definition_function();
 	List	   *result = NIL;
+	TriggerDesc *triggers;
 
-	if (rel->trigdesc == NULL || !OidIsValid(function))
+	/*
+	 * A copy: catalogs are read below, and an invalidation that arrives then
+	 * (CREATE TRIGGER in another session goes together with our lock) frees the
+	 * relation's own.
+	 */
+	triggers = CopyTriggerDesc(rel->trigdesc);
+	if (triggers == NULL || !OidIsValid(function))
 		return NIL;
 
-	for (int i = 0; i < rel->trigdesc->numtriggers; i++)
+	for (int i = 0; i < triggers->numtriggers; i++)
 	{
-		Trigger    *trigger = &rel->trigdesc->triggers[i];
+		Trigger    *trigger = &triggers->triggers[i];
 		BGuardDefinition *def;
 
 		if (trigger->tgfoid != function)
