@@ -55,6 +55,7 @@ REGRESS = \
 	partition \
 	inflight \
 	hash_function \
+	frozen \
 	probe \
 	privileges \
 	errors \
