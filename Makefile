@@ -11,6 +11,7 @@ MODULE_big = bloomguard
 OBJS = \
 	bloomguard.o \
 	src/guc.o \
+	src/debug.o \
 	src/arena.o \
 	src/fleet.o \
 	src/registry.o \
@@ -77,11 +78,23 @@ XXHASH_CFLAGS := $(shell pkg-config --cflags libxxhash 2>/dev/null)
 PG_CPPFLAGS = -I$(srcdir)/src $(XXHASH_CFLAGS)
 
 EXTRA_CLEAN = tmp_check_regress tmp_check_isolation \
+	tmp_check_races output_races \
 	test/core/test_core test/core/test_core_sanitize
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
 include $(PGXS)
+
+# Races, stopped at named points (src/debug.h): only for a library that was built
+# with PROFILE=-DBGUARD_DEBUG.  "setup" comes first, it makes what the others use.
+RACES = setup $(filter-out setup,$(patsubst $(srcdir)/test/races/specs/%.spec,%,$(sort \
+	$(wildcard $(srcdir)/test/races/specs/*.spec))))
+.PHONY: installcheck-races
+installcheck-races:
+	$(MAKE) installcheck REGRESS= TAP_TESTS= ISOLATION='$(RACES)' \
+		ISOLATION_OPTS='--temp-instance=tmp_check_races --inputdir=$(srcdir)/test/races \
+		--outputdir=output_races --temp-config=$(srcdir)/bloomguard.conf \
+		--encoding=UTF8 --no-locale'
 
 # PGXS knows no header dependencies
 OUR_HEADERS = $(wildcard $(srcdir)/src/*.h $(srcdir)/src/core/*.h)

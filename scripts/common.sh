@@ -6,8 +6,9 @@
 # Without either it is the pg_config in the PATH if that is 15 or later, else the
 # version that the distribution calls its own.
 #
-# The caller sets root (the source tree) and work (a temporary folder).
-# install_packages sets PG_CONFIG, PG_MAJOR and PG_BIN.
+# The caller sets root (the source tree) and work (a temporary folder); tree, if
+# the copy of the source shall not be $work/tree.  install_packages sets PG_CONFIG,
+# PG_MAJOR and PG_BIN.
 
 # shellcheck shell=sh disable=SC2154,SC2034
 
@@ -132,13 +133,14 @@ llvm_flag()
 	[ -n "$clang" ] && command -v "$clang" >/dev/null || echo with_llvm=no
 }
 
-# Copy the tree to $work/tree, which the server's user owns, without old objects
+# Copy the tree to $tree, which the server's user owns, without old objects
 copy_tree()
 {
-	mkdir "$work/tree"
+	tree=${tree:-$work/tree}
+	mkdir "$tree"
 	(cd "$root" && tar -cf - --exclude=./.git --exclude='./tmp_check*' \
 		--exclude=./test/core/test_core --exclude='*.o' --exclude='*.bc' --exclude='*.so' .) |
-		(cd "$work/tree" && tar -xf -)
+		(cd "$tree" && tar -xf -)
 	if [ "$(id -u)" = 0 ]; then
 		chown -R postgres "$work"
 	fi
@@ -148,12 +150,31 @@ copy_tree()
 make_tree()
 {
 	# shellcheck disable=SC2046
-	as_server make --no-print-directory -C "$work/tree" PG_CONFIG="$PG_CONFIG" $(llvm_flag) "$@"
+	as_server make --no-print-directory -C "$tree" PG_CONFIG="$PG_CONFIG" $(llvm_flag) "$@"
 }
 
 install_tree()
 {
 	if [ -w "$("$PG_CONFIG" --pkglibdir)" ]; then install_as=; else install_as=as_root; fi
 	# shellcheck disable=SC2046
-	$install_as make -s --no-print-directory -C "$work/tree" PG_CONFIG="$PG_CONFIG" $(llvm_flag) install
+	$install_as make -s --no-print-directory -C "$tree" PG_CONFIG="$PG_CONFIG" $(llvm_flag) install
+}
+
+# A copy of the server in $work/server, for a library that nobody else shall load.
+# PostgreSQL finds its folders from where the program lies, so it needs no more
+# than to keep their places.  Sets PG_CONFIG and PG_BIN.
+private_server()
+{
+	for what in bindir sharedir pkglibdir includedir includedir-server libdir; do
+		folder=$("$PG_CONFIG" "--$what")
+		[ ! -e "$work/server$folder" ] || continue
+		mkdir -p "$work/server$(dirname "$folder")"
+		case $what in
+			bindir|sharedir|pkglibdir) cp -RL "$folder" "$work/server$folder" ;;
+			*) ln -s "$folder" "$work/server$folder" ;;
+		esac
+	done
+	PG_BIN=$work/server$("$PG_CONFIG" --bindir)
+	PG_CONFIG=$PG_BIN/pg_config
+	[ "$("$PG_CONFIG" --bindir)" = "$PG_BIN" ] || die "the copy of the server does not find itself"
 }

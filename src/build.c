@@ -12,6 +12,7 @@
 #include "access/xact.h"
 #include "build.h"
 #include "catalog/pg_class.h"
+#include "debug.h"
 #include "guc.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -44,7 +45,8 @@
 bool
 bguard_build_poisoned(const BGuardBuild *build)
 {
-	return pg_atomic_read_u32(&build->entry->poison) != build->poison;
+	return pg_atomic_read_u32(&build->entry->poison) != build->poison &&
+		!BGUARD_MUTANT(NO_POISON_CHECK);
 }
 
 static void
@@ -161,14 +163,24 @@ build_generation(BGuardBuild *build, TimestampTz start)
 	bguard_arena_clear(build->slot);
 	if (!bguard_arena_filter(build->slot, &build->filter))
 		elog(ERROR, "slot %u of a build is gone", build->slot);
+	if (BGUARD_MUTANT(CHECK_FIRST) &&
+		(result = bguard_build_check(build, true)) != BGUARD_BUILD_DONE)
+		return result;
+	if (BGUARD_MUTANT(SIZE_FIRST))
+		pg_atomic_write_u64(&build->worker->blocks_total, build->blocks);
+	BGUARD_PAUSE("build-cleared");
 	published = bguard_registry_publish(build->entry, build->slot);
+	BGUARD_PAUSE("build-published");
 
 	set_phase(build, BGUARD_PHASE_CHECKING);
-	result = bguard_build_check(build, true);
+	if (!BGUARD_MUTANT(CHECK_FIRST))
+		result = bguard_build_check(build, true);
 	if (result != BGUARD_BUILD_DONE)
 		return result;
 	if (!bguard_signature_equal(&build->sig, &sized_for))
 		return BGUARD_BUILD_CHANGED;
+
+	BGUARD_PAUSE("build-checked");
 
 	/*
 	 * Writers make their recipes anew: what hashed a key otherwise, by a function
@@ -176,7 +188,8 @@ build_generation(BGuardBuild *build, TimestampTz start)
 	 */
 	bguard_registry_bump_version();
 
-	pg_atomic_write_u64(&build->worker->blocks_total, build->blocks);
+	if (!BGUARD_MUTANT(SIZE_FIRST))
+		pg_atomic_write_u64(&build->worker->blocks_total, build->blocks);
 	set_phase(build, BGUARD_PHASE_SCANNING);
 	foreach(lc, build->members)
 	{
@@ -189,6 +202,7 @@ build_generation(BGuardBuild *build, TimestampTz start)
 			return result;
 	}
 
+	BGUARD_PAUSE("build-scanned");
 	set_phase(build, BGUARD_PHASE_VALIDATING);
 	if (!bguard_build_unchanged(build))
 	{
@@ -200,8 +214,10 @@ build_generation(BGuardBuild *build, TimestampTz start)
 	pg_atomic_fetch_add_u64(&slot->keys_added, build->keys_done);
 	slot->built_at = GetCurrentTimestamp();
 	slot->build_seconds = (slot->built_at - start) / (double) USECS_PER_SEC;
-	if (bguard_build_poisoned(build) ||
-		!bguard_registry_validate(build->entry, published))
+	if (bguard_build_poisoned(build))
+		return BGUARD_BUILD_CHANGED;
+	BGUARD_PAUSE("build-validating");
+	if (!bguard_registry_validate(build->entry, published))
 		return BGUARD_BUILD_CHANGED;
 
 	ereport(LOG,
@@ -361,6 +377,7 @@ bguard_build_run(int number, const BGuardEntryKey *key, BGuardOwner owner)
 
 	PG_TRY();
 	{
+		BGUARD_PAUSE("build-claimed");
 		result = build_generation(build, start);
 		if (result != BGUARD_BUILD_DONE && build->slot != 0)
 			bguard_registry_discard(build->entry, build->slot, owner);

@@ -21,6 +21,7 @@
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
+#include "debug.h"
 #include "miscadmin.h"
 #include "optimizer/plancat.h"
 #include "storage/bufmgr.h"
@@ -338,7 +339,8 @@ bguard_build_repair(BGuardBuild *build)
 		Relation	pg_trigger;
 		HeapTuple	tuple;
 
-		if (member->tgenabled != TRIGGER_FIRES_ON_ORIGIN)
+		if (member->tgenabled != TRIGGER_FIRES_ON_ORIGIN ||
+			BGUARD_MUTANT(ORDINARY_TRIGGER))
 			continue;
 
 		StartTransactionCommand();

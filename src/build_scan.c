@@ -22,6 +22,7 @@
 #include "access/xact.h"
 #include "build.h"
 #include "compat.h"
+#include "debug.h"
 #include "guc.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -227,6 +228,9 @@ scan_page(Chunk *chunk, BlockNumber block)
 			if (HeapTupleSatisfiesVacuum(&tuple, chunk->horizon,
 										 buffer) == HEAPTUPLE_DEAD)
 				continue;
+			if (BGUARD_MUTANT(MVCC_SCAN) &&
+				!HeapTupleSatisfiesVisibility(&tuple, GetActiveSnapshot(), buffer))
+				continue;
 		}
 		wanted[nwanted++] = offset;
 	}
@@ -315,8 +319,10 @@ scan_chunk(BGuardBuild *build, const BGuardMember *member, BlockNumber *next,
 	/* a truncated tail is gone; what grew meanwhile is not ours to read */
 	end = RelationGetNumberOfBlocks(chunk->rel);
 	if (*counted == InvalidBlockNumber)
-		*counted = end;
+		*counted = BGUARD_MUTANT(SIZE_FIRST) ?
+			(BlockNumber) pg_atomic_read_u64(&build->worker->blocks_total) : end;
 	end = Min(end, *counted);
+	BGUARD_PAUSE("scan-counted");
 
 	*done = false;
 	while (*next < end && !*done)
@@ -328,6 +334,8 @@ scan_chunk(BGuardBuild *build, const BGuardMember *member, BlockNumber *next,
 			result = BGUARD_BUILD_CHANGED;
 			break;
 		}
+		if (BGUARD_PAUSED("scan-page-%u", *next))
+			break;
 		scan_page(chunk, (*next)++);
 		pg_atomic_write_u64(&build->worker->blocks_done,
 							pg_atomic_read_u64(&build->worker->blocks_done) + 1);
@@ -366,6 +374,7 @@ bguard_build_scan(BGuardBuild *build, const BGuardMember *member)
 	build->worker->relid = member->relid;
 	do
 	{
+		BGUARD_PAUSE("scan-begin");
 		StartTransactionCommand();
 		/* no snapshot while waiting: who has the lock may wait for older ones */
 		if (bguard_build_lock(build, member->relid, AccessShareLock, LOCK_WAIT_MS))

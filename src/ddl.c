@@ -43,6 +43,7 @@
 #include "commands/trigger.h"
 #include "compat.h"
 #include "ddl.h"
+#include "debug.h"
 #include "definition.h"
 #include "request.h"
 #include "storage/bufmgr.h"
@@ -257,7 +258,8 @@ trigger_event(ObjectAccessType access, Oid tgoid)
 			break;
 
 		case OAT_POST_ALTER:
-			poison_root(root_trigger(tgoid), BGUARD_POISON_TRIGGER);
+			if (!BGUARD_MUTANT(NO_DISABLE_POISON))
+				poison_root(root_trigger(tgoid), BGUARD_POISON_TRIGGER);
 			break;
 
 		default:

@@ -12,6 +12,7 @@
 #include "catalog/pg_inherits.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
+#include "debug.h"
 #include "definition.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
@@ -57,7 +58,7 @@ bguard_definition_judge_trigger(HeapTuple tuple, TupleDesc desc,
 		case TRIGGER_FIRES_ALWAYS:
 			return NULL;
 		case TRIGGER_FIRES_ON_ORIGIN:
-			*enabled_origin = true;
+			*enabled_origin = !BGUARD_MUTANT(ORDINARY_TRIGGER);
 			return NULL;
 		case TRIGGER_FIRES_ON_REPLICA:
 			return psprintf(_("trigger \"%s\" is enabled for replica sessions only"),

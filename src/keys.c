@@ -24,6 +24,7 @@
 #include "catalog/pg_type.h"
 #include "compat.h"
 #include "core/hash.h"
+#include "debug.h"
 #include "fmgr.h"
 #include "keys.h"
 #include "parser/parse_coerce.h"
@@ -233,6 +234,8 @@ hash_part(BGuardKeyPart *part, Datum value, uint64 seed)
 		case BGUARD_ROAD_INT4:
 			return bguard_hash_u64((uint64) (int64) DatumGetInt32(value), seed);
 		case BGUARD_ROAD_INT8:
+			if (BGUARD_MUTANT(INT32_HASH))
+				value = Int64GetDatum((int32) (DatumGetInt64(value) ^ (DatumGetInt64(value) >> 32)));
 			return bguard_hash_u64((uint64) DatumGetInt64(value), seed);
 		case BGUARD_ROAD_UINT4:
 			return bguard_hash_u64((uint64) DatumGetObjectId(value), seed);

@@ -35,6 +35,7 @@
 #include "access/xact.h"
 #include "access/xlog.h"
 #include "compat.h"
+#include "debug.h"
 #include "guc.h"
 #include "inflight.h"
 #include "miscadmin.h"
@@ -173,6 +174,7 @@ bguard_probe_ask(BGuardProbe *probe, const Datum *values, const bool *nulls,
 
 	/* an entry that was given to another filter meanwhile is noticed below */
 	entry = probe->entry;
+	BGUARD_PAUSE("probe-resolved");
 	snapshot = ActiveSnapshotSet() ? GetActiveSnapshot() : NULL;
 	link = likely(entry != NULL) ? pg_atomic_read_u64(&entry->link) : 0;
 	slot = BGUARD_LINK_CURRENT(link);
@@ -226,6 +228,7 @@ bguard_probe_ask(BGuardProbe *probe, const Datum *values, const bool *nulls,
 				   bguard_signature_equal(&entry->sig, &probe->sig) &&
 				   bguard_arena_filter(slot, &filter)))
 		{
+			BGUARD_PAUSE("probe-loaded");
 			if (bguard_bloom_test(&filter, hash))
 			{
 				bguard_stats_local(probe->number, probe->key.tgoid)->maybe++;
@@ -234,7 +237,9 @@ bguard_probe_ask(BGuardProbe *probe, const Datum *values, const bool *nulls,
 
 			/* a negative counts only if nothing moved while it was found */
 			pg_read_barrier();
-			if (likely(pg_atomic_read_u64(&entry->link) == link))
+			BGUARD_PAUSE("probe-tested");
+			if (likely(pg_atomic_read_u64(&entry->link) == link) ||
+				BGUARD_MUTANT(NO_RECHECK))
 			{
 				bguard_stats_local(probe->number, probe->key.tgoid)->absent++;
 				return BGUARD_ANSWER_ABSENT;

@@ -4,6 +4,7 @@
  */
 #include "postgres.h"
 
+#include "debug.h"
 #include "fleet.h"
 #include "guc.h"
 #include "registry.h"
@@ -428,6 +429,8 @@ bguard_registry_validate(BGuardEntry *entry, uint64 published)
 	bool		done;
 
 	LWLockAcquire(bguard_lock, LW_EXCLUSIVE);
+	if (BGUARD_MUTANT(BLIND_VALIDATE))
+		expected = pg_atomic_read_u64(&entry->link);
 	done = pg_atomic_compare_exchange_u64(&entry->link, &expected,
 										  BGUARD_LINK(slot, 0,
 													  BGUARD_LINK_COUNTER(published) + 1));

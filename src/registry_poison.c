@@ -8,6 +8,7 @@
  */
 #include "postgres.h"
 
+#include "debug.h"
 #include "registry.h"
 #include "utils/timestamp.h"
 
@@ -25,6 +26,7 @@ bguard_registry_poison(BGuardEntry *entry, BGuardPoison reason)
 
 	pg_atomic_write_u32(&entry->poison_reason, reason);
 	pg_atomic_fetch_add_u32(&entry->poison, 1);
+	BGUARD_PAUSE("poison-counted");
 
 	link = pg_atomic_read_u64(&entry->link);
 	while (!pg_atomic_compare_exchange_u64(&entry->link, &link,
@@ -42,6 +44,7 @@ static void
 poison_matching(Oid dboid, Oid relid, Oid tgoid, Oid hashproc,
 				BGuardPoison reason)
 {
+	BGUARD_PAUSE("poison-begin");
 	LWLockAcquire(bguard_lock, LW_SHARED);
 	for (uint32 i = 0; i < bguard_control->max_filters; i++)
 	{
@@ -62,6 +65,7 @@ poison_matching(Oid dboid, Oid relid, Oid tgoid, Oid hashproc,
 			bguard_registry_poison(e, reason);
 	}
 	LWLockRelease(bguard_lock);
+	BGUARD_PAUSE("poison-end");
 }
 
 /*

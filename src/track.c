@@ -20,6 +20,7 @@
 #include "common/shortest_dec.h"
 #include "compat.h"
 #include "core/sizing.h"
+#include "debug.h"
 #include "definition.h"
 #include "executor/spi.h"
 #include "fmgr.h"
@@ -206,6 +207,8 @@ create_trigger(Oid relid, const char *name, int nargs, char **args)
 static void
 enable_always(Oid relid, const char *name)
 {
+	if (BGUARD_MUTANT(ORDINARY_TRIGGER))
+		return;
 	run_command(psprintf("ALTER TABLE %s ENABLE ALWAYS TRIGGER %s",
 						 qualified_name(relid), quote_identifier(name)));
 }

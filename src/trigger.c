@@ -18,7 +18,9 @@
  */
 #include "postgres.h"
 
+#include "catalog/pg_type.h"
 #include "commands/trigger.h"
+#include "debug.h"
 #include "definition.h"
 #include "miscadmin.h"
 #include "request.h"
@@ -53,6 +55,9 @@ typedef struct AddRecipe
 } AddRecipe;
 
 static HTAB *recipes = NULL;
+
+/* for the mutant NO_BARRIER: the link that the statement's first row found */
+static uint64 early_link = 0;
 
 /* recipe for this trigger on this relation is still right? */
 static bool
@@ -193,6 +198,8 @@ recipe_entry(AddRecipe *recipe)
 {
 	uint64		version = bguard_registry_version();
 
+	if (BGUARD_MUTANT(STALE_RECIPE) && recipe->version != 0)
+		version = recipe->version = recipe->made;
 	if (unlikely(recipe->version != version))
 	{
 		BGuardEntryKey key;
@@ -264,6 +271,7 @@ add_key(AddRecipe *recipe, TupleTableSlot *row)
 	uint32		building;
 	int			number;
 
+	BGUARD_PAUSE("add-placed");
 	for (int i = 0; i < recipe->ncols; i++)
 	{
 		bool		isnull;
@@ -277,7 +285,8 @@ add_key(AddRecipe *recipe, TupleTableSlot *row)
 	hash = bguard_keys_hash(recipe->parts, recipe->ncols, values,
 							bguard_control->seed);
 
-	pg_memory_barrier();
+	if (!BGUARD_MUTANT(NO_BARRIER))
+		pg_memory_barrier();
 
 	/* a hash function that writes rows may have had the recipe made anew, too */
 	number = recipe_entry(recipe);
@@ -292,7 +301,12 @@ add_key(AddRecipe *recipe, TupleTableSlot *row)
 	local->adds++;
 
 	link = pg_atomic_read_u64(&entry->link);
+	if (BGUARD_MUTANT(NO_BARRIER))
+		link = early_link = early_link != 0 ? early_link : link;
+	BGUARD_PAUSE("add-loaded");
 	current = BGUARD_LINK_CURRENT(link);
+	if (BGUARD_MUTANT(TWO_LOADS))
+		link = pg_atomic_read_u64(&entry->link);
 	building = BGUARD_LINK_BUILDING(link);
 	if (unlikely(!recipe->agrees) && (current != 0 || building != 0))
 	{
@@ -310,7 +324,22 @@ add_key(AddRecipe *recipe, TupleTableSlot *row)
 		count_new(local, 0, current);
 	if (building != 0 && add_to_slot(building, hash))
 		count_new(local, 1, building);
+	BGUARD_PAUSE("add-done");
 	return true;
+}
+
+/* for the mutant CHANGED_KEYS: keys of one int4 column only */
+static bool
+key_unchanged(const AddRecipe *recipe, TupleTableSlot *old, TupleTableSlot *new)
+{
+	bool		null_old;
+	bool		null_new;
+
+	return recipe->usable && recipe->ncols == 1 &&
+		recipe->parts[0].typid == INT4OID &&
+		slot_getattr(old, recipe->attnums[0], &null_old) ==
+		slot_getattr(new, recipe->attnums[0], &null_new) &&
+		!null_old && !null_new;
 }
 
 /*
@@ -358,10 +387,14 @@ bloomguard_maintain(PG_FUNCTION_ARGS)
 	{
 		recipe = recipe_find(data->tg_relation, data->tg_trigger);
 		fcinfo->flinfo->fn_extra = recipe;
+		early_link = 0;
 	}
 
 	row = TRIGGER_FIRED_BY_UPDATE(data->tg_event) ?
 		data->tg_newslot : data->tg_trigslot;
+	if (BGUARD_MUTANT(CHANGED_KEYS) && TRIGGER_FIRED_BY_UPDATE(data->tg_event) &&
+		key_unchanged(recipe, data->tg_trigslot, row))
+		return PointerGetDatum(result);
 	do
 	{
 		CHECK_FOR_INTERRUPTS();

@@ -16,6 +16,7 @@
  * keys that are there already leave the cache line shared.
  */
 #include "bloom.h"
+#include "mutant.h"
 #include "sizing.h"
 
 /* positions that are tested before the first branch */
@@ -113,9 +114,16 @@ set_bits(uint64_t *words, uint64_t *positions, uint32_t hashes)
 		clear += ~get_bit(words, position) & 1;
 	}
 	for (i = 0; i < clear; i++)
-		(void) __atomic_fetch_or(&words[positions[i] >> 6],
-								 UINT64_C(1) << (positions[i] & 63),
-								 __ATOMIC_RELAXED);
+	{
+		uint64_t   *word = &words[positions[i] >> 6];
+		uint64_t	bit = UINT64_C(1) << (positions[i] & 63);
+
+		if (BGUARD_MUTANT(PLAIN_OR))
+			__atomic_store_n(word, __atomic_load_n(word, __ATOMIC_RELAXED) | bit,
+							 __ATOMIC_RELAXED);
+		else
+			(void) __atomic_fetch_or(word, bit, __ATOMIC_RELAXED);
+	}
 	return clear != 0;
 }
 
