@@ -60,6 +60,8 @@ REGRESS = \
 	probe \
 	privileges \
 	errors \
+	hazards \
+	hazards_build \
 	views
 
 ISOLATION = $(patsubst specs/%.spec,%,$(sort $(wildcard specs/*.spec)))

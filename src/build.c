@@ -270,8 +270,12 @@ conclude(BGuardBuild *build, BGuardBuildResult result, uint32 wanted,
 		e->failures = 0;
 		e->last_error[0] = '\0';
 		e->rotation_done = wanted;
-		/* the estimate was too small: once more, with what is known now */
-		if (build->keys_done > bguard_arena_slot(build->slot)->capacity)
+		/*
+		 * Too small by now, be it that the estimate was, or that writers have added
+		 * more meanwhile: once more, with what is known now.
+		 */
+		if (pg_atomic_read_u64(&bguard_arena_slot(build->slot)->keys_added) >
+			bguard_arena_slot(build->slot)->capacity)
 			pg_atomic_fetch_add_u32(&e->rotation_wanted, 1);
 	}
 	else

@@ -95,7 +95,12 @@ void
 bguard_ddl_function_event(Oid funcoid)
 {
 	if (!bguard_registry_database_used(MyDatabaseId))
+	{
+		/* ours may come back: filters were forgotten while it could not be found */
+		if (bguard_definition_was_function(funcoid))
+			bguard_ddl_changed();
 		return;
+	}
 	if (bguard_definition_was_function(funcoid))
 	{
 		keep_builders_out();

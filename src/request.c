@@ -91,8 +91,20 @@ xact_callback(XactEvent event, void *arg)
 			/* poison is not taken back, so there may be something to build */
 			if (visit_pending)
 				bguard_request_wake();
-			/* FALLTHROUGH */
+			visit_pending = false;
+			nrotations = 0;
+			break;
 		case XACT_EVENT_PREPARE:
+
+			/*
+			 * Who ends it knows nothing of its requests: leave them now.  The build
+			 * waits for the transaction's locks; COMMIT PREPARED has it try at once.
+			 */
+			for (int i = 0; i < nrotations; i++)
+				bguard_registry_want_rotation(MyDatabaseId,
+											  rotations[i].relid, rotations[i].tgoid);
+			if (visit_pending)
+				bguard_request_wake();
 			visit_pending = false;
 			nrotations = 0;
 			break;

@@ -8,9 +8,8 @@
  * never taken back.
  *
  * A write must not fail for our sake: what cannot be resolved poisons the filter
- * instead of raising.  (The hash function of the key's type may raise; it was
- * called once by bloomguard_track(), and an index on the column would raise the
- * same.)
+ * instead of raising.  (The hash function of a user-defined key type may raise; an
+ * index on the column would raise the same.)
  *
  * The backend caches by trigger OID: the recipe of the key and the entry, "no
  * entry" included, while the registry's version is unchanged and the relation's
