@@ -79,6 +79,10 @@ ISOLATION_OPTS = --temp-instance=tmp_check_isolation \
 XXHASH_CFLAGS := $(shell pkg-config --cflags libxxhash 2>/dev/null)
 PG_CPPFLAGS = -I$(srcdir)/src $(XXHASH_CFLAGS)
 
+# A second copy of the library in a process keeps to its own functions and
+# variables: on ELF systems those of the first would take their place.
+SHLIB_LINK = $(if $(filter linux freebsd netbsd openbsd,$(PORTNAME)),-Xlinker -Bsymbolic)
+
 EXTRA_CLEAN = tmp_check_regress tmp_check_isolation \
 	tmp_check_races output_races \
 	test/core/test_core test/core/test_core_sanitize

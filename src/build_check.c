@@ -205,9 +205,8 @@ check_relation(BGuardBuild *build, Oid relid, bool locked, List **queue)
 		problem = bguard_definition_judge_trigger(tuple, RelationGetDescr(pg_trigger),
 												  &origin);
 		if (problem == NULL && origin && locked)
-			problem = psprintf(_("trigger \"%s\" is not enabled ALWAYS"),
-							   NameStr(((Form_pg_trigger) GETSTRUCT(tuple))->tgname));
-		if (problem != NULL)
+			result = BGUARD_BUILD_CHANGED;	/* since the repair: repair it again */
+		else if (problem != NULL)
 			result = blocked(build, is_root ? problem :
 							 psprintf(_("partition \"%s\": %s"),
 									  RelationGetRelationName(rel), problem));

@@ -8,8 +8,8 @@
  * never taken back.
  *
  * A write must not fail for our sake: what cannot be resolved poisons the filter
- * instead of raising.  (The hash function of a user-defined key type may raise; an
- * index on the column would raise the same.)
+ * instead of raising.  (Only the hash function of a user-defined key type may
+ * raise.)
  *
  * The backend caches by trigger OID: the recipe of the key and the entry, "no
  * entry" included, while the registry's version is unchanged and the relation's
@@ -24,6 +24,7 @@
 #include "miscadmin.h"
 #include "request.h"
 #include "stats.h"
+#include "trigger.h"
 #include "utils/builtins.h"
 #include "utils/hsearch.h"
 #include "utils/inval.h"
@@ -31,6 +32,9 @@
 #include "utils/rel.h"
 
 PG_FUNCTION_INFO_V1(bloomguard_maintain);
+
+PGFunction	bguard_maintain_here = bloomguard_maintain;
+PGFunction	bguard_maintain_elsewhere = NULL;
 
 typedef struct AddRecipe
 {
@@ -356,6 +360,10 @@ bloomguard_maintain(PG_FUNCTION_ARGS)
 	bool		compared;
 	TupleTableSlot *row;
 	HeapTuple	result;
+
+	/* its filters are those that are asked */
+	if (unlikely(bguard_maintain_elsewhere != NULL))
+		return bguard_maintain_elsewhere(fcinfo);
 
 	if (!CALLED_AS_TRIGGER(fcinfo))
 		ereport(ERROR,
