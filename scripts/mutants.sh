@@ -19,21 +19,20 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 
 # mutant, then suite:test,test,... that must notice
 table='
-MVCC_SCAN			races:insert
-NO_BARRIER			races:insert
-TWO_LOADS			races:insert
+MVCC_SCAN			races:insert-build
+NO_BARRIER			races:insert-overlap
+TWO_LOADS			races:insert-add
 PLAIN_OR			core:all
-SIZE_FIRST			races:insert
+SIZE_FIRST			races:insert-build
 NO_IN_FLIGHT		regress:inflight
 NO_DISABLE_POISON	regress:ddl
 ORDINARY_TRIGGER	regress:write
-CHANGED_KEYS		races:update
-NO_RECHECK			races:insert
+CHANGED_KEYS		races:update-build
+NO_RECHECK			races:insert-probe
 INT32_HASH			regress:types
-CHECK_FIRST			races:attach
-NO_POISON_CHECK		races:disable
-BLIND_VALIDATE		races:disable
-STALE_RECIPE		races:disable
+CHECK_FIRST			races:attach-create
+BLIND_VALIDATE		races:insert-function
+STALE_RECIPE		races:insert-function
 '
 
 install_packages test

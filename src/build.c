@@ -45,8 +45,7 @@
 bool
 bguard_build_poisoned(const BGuardBuild *build)
 {
-	return pg_atomic_read_u32(&build->entry->poison) != build->poison &&
-		!BGUARD_MUTANT(NO_POISON_CHECK);
+	return pg_atomic_read_u32(&build->entry->poison) != build->poison;
 }
 
 static void

@@ -270,7 +270,10 @@ prepare_columns(Chunk *chunk)
 			TupleDescAttr(desc, attnum - 1)->attcollation != build->sig.cols[i].collid ||
 			bguard_keys_part_init(&chunk->parts[i], build->sig.cols[i].typid,
 								  build->sig.cols[i].collid,
-								  CurrentMemoryContext) != NULL)
+								  CurrentMemoryContext) != NULL ||
+			/* the operator class may be another by now: no lock keeps it */
+			chunk->parts[i].hashproc != build->sig.cols[i].hashproc ||
+			chunk->parts[i].innerproc != build->sig.cols[i].innerproc)
 			return false;
 		chunk->attnums[i] = attnum;
 	}

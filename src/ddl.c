@@ -37,7 +37,9 @@
 #include "catalog/indexing.h"
 #include "catalog/objectaccess.h"
 #include "catalog/pg_am.h"
+#include "catalog/pg_amproc.h"
 #include "catalog/pg_inherits.h"
+#include "catalog/pg_opclass.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_trigger.h"
 #include "commands/trigger.h"
@@ -554,6 +556,10 @@ ddl_access(ObjectAccessType access, Oid classId, Oid objectId, int subId,
 			break;
 		case ProcedureRelationId:
 			bguard_ddl_function_event(objectId);
+			break;
+		case OperatorClassRelationId:
+		case AccessMethodProcedureRelationId:
+			bguard_ddl_opclass_event();
 			break;
 		default:
 			break;

@@ -20,6 +20,11 @@ extern void bguard_ddl_changed(void);
 extern void bguard_ddl_poison_database(BGuardPoison reason);
 /* a function was created, replaced, altered or dropped */
 extern void bguard_ddl_function_event(Oid funcoid);
+/*
+ * An operator class, or a function of one, comes or goes: poisons filters on arrays
+ * and ranges, since sessions may turn to it without making their recipes anew
+ */
+extern void bguard_ddl_opclass_event(void);
 
 /*
  * Our triggers on a relation, by pg_trigger: List of BGuardDefinition * without

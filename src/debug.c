@@ -10,6 +10,7 @@
 
 #include "common/hashfn.h"
 #include "miscadmin.h"
+#include "registry.h"
 #include "storage/lock.h"
 
 /*
@@ -44,6 +45,25 @@ bguard_debug_pause(const char *format,...)
 		(void) LockAcquire(&tag, ShareLock, true, false);
 	LockRelease(&tag, ShareLock, true);
 	return waited;
+}
+
+static uint64 early_links[64];
+
+/*
+ * bguard_debug_note_links
+ *		For the mutant NO_BARRIER: remember the links of the first entries.
+ */
+void
+bguard_debug_note_links(void)
+{
+	for (int i = 0; i < lengthof(early_links) && i < bguard_control->max_filters; i++)
+		early_links[i] = pg_atomic_read_u64(&bguard_registry_entry(i)->link);
+}
+
+uint64
+bguard_debug_early_link(int number)
+{
+	return early_links[Min(number, lengthof(early_links) - 1)];
 }
 
 #endif							/* BGUARD_DEBUG */

@@ -36,9 +36,15 @@
 /* true when it had to wait; may raise, as any wait for a lock */
 extern bool bguard_debug_pause(const char *format,...) pg_attribute_printf(1, 2);
 
+/* for the mutant NO_BARRIER: the links as they were when the statement began */
+extern void bguard_debug_note_links(void);
+extern uint64 bguard_debug_early_link(int number);
+
 #define BGUARD_PAUSE(...)	((void) bguard_debug_pause(__VA_ARGS__))
 #define BGUARD_PAUSED(...)	bguard_debug_pause(__VA_ARGS__)
 #else
+#define bguard_debug_note_links()	((void) 0)
+#define bguard_debug_early_link(number)	((void) (number), UINT64CONST(0))
 #define BGUARD_PAUSE(...)	((void) 0)
 #define BGUARD_PAUSED(...)	false
 #endif

@@ -123,6 +123,7 @@ bguard_definition_signature(Relation root, const BGuardDefinition *def,
 		sig->cols[i].typid = att->atttypid;
 		sig->cols[i].collid = att->attcollation;
 		sig->cols[i].hashproc = part.hashproc;
+		sig->cols[i].innerproc = part.innerproc;
 		sig->ncols = i + 1;
 	}
 	MemoryContextDelete(scratch);

@@ -231,6 +231,8 @@ push_entry(uintptr_t key, CommandId cid, bool skip_triggers)
 		entry->ntargets = 0;
 	}
 	publish_lowest();
+	if (BGUARD_MUTANT(NO_BARRIER))
+		bguard_debug_note_links();
 	return entry;
 }
 

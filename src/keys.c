@@ -32,6 +32,39 @@
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 
+/* what an array, range, multirange or domain over one is made of, or InvalidOid */
+static Oid
+contained_type(Oid typid)
+{
+	Oid			element;
+
+	typid = getBaseType(typid);
+	element = get_element_type(typid);
+	if (!OidIsValid(element))
+		element = get_range_subtype(typid);
+	if (!OidIsValid(element))
+		element = get_multirange_range(typid);
+	return element;
+}
+
+/*
+ * The hash function that core's functions for arrays and ranges call in the end:
+ * it can be replaced without any change of theirs.
+ */
+static Oid
+inner_hash_function(Oid typid)
+{
+	Oid			inner = InvalidOid;
+
+	for (Oid element = contained_type(typid); OidIsValid(element);
+		 element = contained_type(element))
+		inner = element;
+	if (!OidIsValid(inner))
+		return InvalidOid;
+	return lookup_type_cache(getBaseType(inner),
+							 TYPECACHE_HASH_EXTENDED_PROC)->hash_extended_proc;
+}
+
 /*
  * Is the type composite, or made of a composite type: array, range, multirange
  * or domain over one?  ALTER TYPE ... ADD ATTRIBUTE changes the hash of composite
@@ -49,11 +82,7 @@ has_composite(Oid typid)
 		get_typtype(typid) == TYPTYPE_COMPOSITE)
 		return true;
 
-	element = get_element_type(typid);
-	if (!OidIsValid(element))
-		element = get_range_subtype(typid);
-	if (!OidIsValid(element))
-		element = get_multirange_range(typid);
+	element = contained_type(typid);
 	return OidIsValid(element) && has_composite(element);
 }
 
@@ -205,6 +234,7 @@ bguard_keys_part_init(BGuardKeyPart *part, Oid typid, Oid collid,
 	part->basetype = basetype;
 	part->collid = collid;
 	part->hashproc = typentry->hash_extended_proc;
+	part->innerproc = inner_hash_function(basetype);
 	part->opfamily = typentry->hash_opf;
 	part->typlen = typentry->typlen;
 	part->road = choose_road(basetype, collid);

@@ -36,6 +36,7 @@ typedef struct BGuardKeyPart
 	Oid			basetype;		/* domains stripped */
 	Oid			collid;			/* the column's collation, or InvalidOid */
 	Oid			hashproc;		/* HASHEXTENDED_PROC of the default class */
+	Oid			innerproc;		/* array, range: that of what is inside, if any */
 	Oid			opfamily;		/* hash operator family of the default class */
 	int16		typlen;
 	BGuardHashRoad road;

@@ -154,6 +154,7 @@ resolve_filter(BGuardProbe *probe, Relation rel)
 		col->typid = att->atttypid;
 		col->collid = att->attcollation;
 		col->hashproc = part.hashproc;
+		col->innerproc = part.innerproc;
 	}
 
 	probe->key.dboid = MyDatabaseId;

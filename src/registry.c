@@ -112,7 +112,8 @@ bguard_signature_equal(const BGuardSignature *a, const BGuardSignature *b)
 		if (a->cols[i].attnum != b->cols[i].attnum ||
 			a->cols[i].typid != b->cols[i].typid ||
 			a->cols[i].collid != b->cols[i].collid ||
-			a->cols[i].hashproc != b->cols[i].hashproc)
+			a->cols[i].hashproc != b->cols[i].hashproc ||
+			a->cols[i].innerproc != b->cols[i].innerproc)
 			return false;
 	}
 	return true;

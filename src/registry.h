@@ -64,6 +64,7 @@ typedef struct BGuardSigColumn
 	Oid			typid;
 	Oid			collid;
 	Oid			hashproc;
+	Oid			innerproc;		/* of what a container holds; keys.h */
 } BGuardSigColumn;
 
 typedef struct BGuardSignature
@@ -183,9 +184,13 @@ extern void bguard_registry_poison_trigger(Oid dboid, Oid tgoid,
 extern void bguard_registry_poison_relation(Oid dboid, Oid relid,
 											BGuardPoison reason);
 extern void bguard_registry_poison_database(Oid dboid, BGuardPoison reason);
-/* entries of this database whose signature names the function */
+/*
+ * Entries of this database whose signature names the function; InvalidOid: that
+ * hash what is inside arrays or ranges, by whatever function.
+ */
 extern void bguard_registry_poison_hashproc(Oid dboid, Oid hashproc,
 											BGuardPoison reason);
+extern bool bguard_registry_uses_hashproc(Oid dboid, Oid hashproc);
 extern const char *bguard_registry_poison_text(BGuardPoison reason);
 
 /* ask for a rotation of a root relation's filter, tgoid InvalidOid: of all */

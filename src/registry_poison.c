@@ -36,12 +36,28 @@ bguard_registry_poison(BGuardEntry *entry, BGuardPoison reason)
 	pg_atomic_write_u64(&entry->since, (uint64) GetCurrentTimestamp());
 }
 
+/* see bguard_registry_poison_hashproc; bguard_lock is held */
+static bool
+hashes_with(const BGuardSignature *sig, Oid hashproc)
+{
+	for (int i = 0; i < sig->ncols; i++)
+	{
+		const BGuardSigColumn *col = &sig->cols[i];
+
+		if (OidIsValid(hashproc) ?
+			col->hashproc == hashproc || col->innerproc == hashproc :
+			OidIsValid(col->innerproc))
+			return true;
+	}
+	return false;
+}
+
 /*
- * Entries picked by database and one more property.  The lock only keeps keys
- * and signatures still while they are compared.
+ * Entries picked by database and one more property, if given.  The lock only keeps
+ * keys and signatures still while they are compared.
  */
 static void
-poison_matching(Oid dboid, Oid relid, Oid tgoid, Oid hashproc,
+poison_matching(Oid dboid, Oid relid, Oid tgoid, const Oid *hashproc,
 				BGuardPoison reason)
 {
 	BGUARD_PAUSE("poison-begin");
@@ -55,12 +71,8 @@ poison_matching(Oid dboid, Oid relid, Oid tgoid, Oid hashproc,
 			match = e->key.relid == relid;
 		if (match && OidIsValid(tgoid))
 			match = e->key.tgoid == tgoid;
-		if (match && OidIsValid(hashproc))
-		{
-			match = false;
-			for (int c = 0; c < e->sig.ncols; c++)
-				match |= e->sig.cols[c].hashproc == hashproc;
-		}
+		if (match && hashproc != NULL)
+			match = hashes_with(&e->sig, *hashproc);
 		if (match)
 			bguard_registry_poison(e, reason);
 	}
@@ -75,7 +87,7 @@ poison_matching(Oid dboid, Oid relid, Oid tgoid, Oid hashproc,
 void
 bguard_registry_poison_trigger(Oid dboid, Oid tgoid, BGuardPoison reason)
 {
-	poison_matching(dboid, InvalidOid, tgoid, InvalidOid, reason);
+	poison_matching(dboid, InvalidOid, tgoid, NULL, reason);
 }
 
 /*
@@ -85,7 +97,7 @@ bguard_registry_poison_trigger(Oid dboid, Oid tgoid, BGuardPoison reason)
 void
 bguard_registry_poison_relation(Oid dboid, Oid relid, BGuardPoison reason)
 {
-	poison_matching(dboid, relid, InvalidOid, InvalidOid, reason);
+	poison_matching(dboid, relid, InvalidOid, NULL, reason);
 }
 
 /*
@@ -95,17 +107,38 @@ bguard_registry_poison_relation(Oid dboid, Oid relid, BGuardPoison reason)
 void
 bguard_registry_poison_database(Oid dboid, BGuardPoison reason)
 {
-	poison_matching(dboid, InvalidOid, InvalidOid, InvalidOid, reason);
+	poison_matching(dboid, InvalidOid, InvalidOid, NULL, reason);
+}
+
+/*
+ * bguard_registry_uses_hashproc
+ *		Would bguard_registry_poison_hashproc() find an entry?
+ */
+bool
+bguard_registry_uses_hashproc(Oid dboid, Oid hashproc)
+{
+	bool		found = false;
+
+	LWLockAcquire(bguard_lock, LW_SHARED);
+	for (uint32 i = 0; i < bguard_control->max_filters && !found; i++)
+	{
+		BGuardEntry *e = bguard_registry_entry((int) i);
+
+		found = e->key.dboid == dboid && hashes_with(&e->sig, hashproc);
+	}
+	LWLockRelease(bguard_lock);
+	return found;
 }
 
 /*
  * bguard_registry_poison_hashproc
- *		Poison filters of the database whose keys are hashed by the function.
+ *		Poison filters of the database whose keys are hashed by the function, or
+ *		all that hash what is inside of arrays or ranges.
  */
 void
 bguard_registry_poison_hashproc(Oid dboid, Oid hashproc, BGuardPoison reason)
 {
-	poison_matching(dboid, InvalidOid, InvalidOid, hashproc, reason);
+	poison_matching(dboid, InvalidOid, InvalidOid, &hashproc, reason);
 }
 
 /*

@@ -59,9 +59,6 @@ typedef struct AddRecipe
 
 static HTAB *recipes = NULL;
 
-/* for the mutant NO_BARRIER: the link that the statement's first row found */
-static uint64 early_link = 0;
-
 /* recipe for this trigger on this relation is still right? */
 static bool
 recipe_fits(const AddRecipe *recipe, Relation rel, const Trigger *trigger)
@@ -188,7 +185,8 @@ recipe_agrees(const AddRecipe *recipe, const BGuardSignature *sig)
 
 	for (int i = 0; i < recipe->ncols && agrees; i++)
 		agrees = recipe->parts[i].typid == sig->cols[i].typid &&
-			recipe->parts[i].hashproc == sig->cols[i].hashproc;
+			recipe->parts[i].hashproc == sig->cols[i].hashproc &&
+			recipe->parts[i].innerproc == sig->cols[i].innerproc;
 	return agrees;
 }
 
@@ -305,7 +303,7 @@ add_key(AddRecipe *recipe, TupleTableSlot *row)
 
 	link = pg_atomic_read_u64(&entry->link);
 	if (BGUARD_MUTANT(NO_BARRIER))
-		link = early_link = early_link != 0 ? early_link : link;
+		link = bguard_debug_early_link(number);
 	BGUARD_PAUSE("add-loaded");
 	current = BGUARD_LINK_CURRENT(link);
 	if (BGUARD_MUTANT(TWO_LOADS))
@@ -314,8 +312,8 @@ add_key(AddRecipe *recipe, TupleTableSlot *row)
 	if (unlikely(!recipe->agrees) && (current != 0 || building != 0))
 	{
 		/*
-		 * The operator class was replaced, and no hook tells of that.  Who asks by
-		 * the old one shall not be told that this row is absent.
+		 * The operator class was replaced, which no lock prevents.  Who asks by the
+		 * old one shall not be told that this row is absent.
 		 */
 		if (bguard_registry_version() != made)
 			return false;
@@ -394,7 +392,6 @@ bloomguard_maintain(PG_FUNCTION_ARGS)
 	{
 		recipe = recipe_find(data->tg_relation, data->tg_trigger);
 		fcinfo->flinfo->fn_extra = recipe;
-		early_link = 0;
 	}
 
 	row = TRIGGER_FIRED_BY_UPDATE(data->tg_event) ?
@@ -405,7 +402,8 @@ bloomguard_maintain(PG_FUNCTION_ARGS)
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
-		if ((recipe->made != bguard_registry_version() || !recipe->usable ||
+		if (((recipe->made != bguard_registry_version() &&
+			  !BGUARD_MUTANT(STALE_RECIPE)) || !recipe->usable ||
 			 (!compared &&
 			  !recipe_fits(recipe, data->tg_relation, data->tg_trigger))) &&
 			!recipe_make(recipe, data->tg_relation, data->tg_trigger))

@@ -28,7 +28,6 @@ enum BGuardMutant
 	BGUARD_MUTANT_NO_RECHECK,	/* a negative stands though the link moved */
 	BGUARD_MUTANT_INT32_HASH,	/* integers are folded to 32 bits */
 	BGUARD_MUTANT_CHECK_FIRST,	/* locked check before publication */
-	BGUARD_MUTANT_NO_POISON_CHECK,	/* poison during a build goes unnoticed */
 	BGUARD_MUTANT_BLIND_VALIDATE,	/* validation is a store, not a swap */
 	BGUARD_MUTANT_STALE_RECIPE	/* a writer's cache outlives the registry's
 								 * version */
