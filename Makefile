@@ -3,7 +3,8 @@
 #	make && make install		build and install (PG_CONFIG=... for another server)
 #	make installcheck			pg_regress, isolation and TAP tests, each in temporary
 #								instances; after "make install", not as root
-#	make check-core				tests of the filter itself, no server needed
+#	make check-core				tests of the filter itself and of what reads trigger
+#								arguments, no server needed
 #
 # scripts/test.sh does all of this on a copy of the tree.
 
@@ -85,7 +86,8 @@ SHLIB_LINK = $(if $(filter linux freebsd netbsd openbsd,$(PORTNAME)),-Xlinker -B
 
 EXTRA_CLEAN = tmp_check_regress tmp_check_isolation \
 	tmp_check_races output_races \
-	test/core/test_core test/core/test_core_sanitize
+	test/core/test_core test/core/test_core_sanitize \
+	test/fuzz/fuzz_definition test/fuzz/fuzz_definition_libfuzzer
 
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs)
@@ -111,3 +113,5 @@ $(OBJS) $(OBJS:.o=.bc): $(OUR_HEADERS)
 check-core:
 	$(MAKE) -C $(srcdir)/test/core check CC='$(CC)' \
 		CPPFLAGS='$(XXHASH_CFLAGS)' CFLAGS='-O2 -g $(PROFILE)'
+	$(MAKE) -C $(srcdir)/test/fuzz check CC='$(CC)' PG_CONFIG='$(PG_CONFIG)' \
+		CFLAGS='-O1 -g $(PROFILE)'

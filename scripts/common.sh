@@ -139,7 +139,8 @@ copy_tree()
 	tree=${tree:-$work/tree}
 	mkdir "$tree"
 	(cd "$root" && tar -cf - --exclude=./.git --exclude='./tmp_check*' \
-		--exclude=./test/core/test_core --exclude='*.o' --exclude='*.bc' --exclude='*.so' .) |
+		--exclude=./test/core/test_core --exclude=./test/fuzz/fuzz_definition \
+		--exclude='*.o' --exclude='*.bc' --exclude='*.so' .) |
 		(cd "$tree" && tar -xf -)
 	if [ "$(id -u)" = 0 ]; then
 		chown -R postgres "$work"

@@ -211,3 +211,16 @@ DROP FUNCTION views_wait, views_ask;
 DROP VIEW views_counters;
 DROP TABLE views_c, views_t;
 DROP ROLE regress_bloomguard_user;
+
+--
+-- A reason that is too long is cut between two characters
+--
+CREATE TABLE views_long (id int);
+DO $$ BEGIN
+	EXECUTE format('CREATE TRIGGER g AFTER INSERT OR UPDATE ON views_long
+		FOR EACH ROW EXECUTE FUNCTION bloomguard_maintain(%L)', 'xy ' || repeat('é', 200));
+END $$;
+SELECT bloomguard_wait_ready('views_long');
+SELECT state, octet_length(reason), length(reason), right(convert_from(convert_to(reason, 'UTF8'), 'UTF8'), 3)
+FROM bloomguard_filters WHERE relation = 'views_long'::regclass;
+DROP TABLE views_long;

@@ -323,7 +323,7 @@ conclude_error(BGuardBuild *build, const char *message)
 
 	LWLockAcquire(bguard_lock, LW_EXCLUSIVE);
 	e->failures++;
-	strlcpy(e->last_error, message, sizeof(e->last_error));
+	bguard_registry_clip(e->last_error, message);
 	retry = backoff(RETRY_ERROR_MS, e->failures - 1, RETRY_ERROR_MAX_MS);
 	e->next_build = TimestampTzPlusMilliseconds(GetCurrentTimestamp(), retry);
 	LWLockRelease(bguard_lock);

@@ -40,7 +40,7 @@
 static BGuardBuildResult
 blocked(BGuardBuild *build, const char *reason)
 {
-	strlcpy(build->reason, reason, sizeof(build->reason));
+	bguard_registry_clip(build->reason, reason);
 	return BGUARD_BUILD_BLOCKED;
 }
 

@@ -218,7 +218,11 @@ bguard_definition_parse(int nargs, char **args, BGuardDefinition *def)
 									args[i]);
 	}
 	if (def->problem != NULL)
+	{
 		def->ncols = 0;
+		def->rate = 0;
+		def->capacity = 0;
+	}
 }
 
 /*
@@ -408,8 +412,28 @@ bguard_definition_select(Relation rel, const char *key_columns)
 }
 
 /*
+ * bguard_definition_unpack
+ *		See definition.h.
+ */
+int
+bguard_definition_unpack(const char *data, Size size, int nargs, char **args)
+{
+	for (int i = 0; i < nargs; i++)
+	{
+		Size		len = strnlen(data, size);
+
+		if (len == size)
+			return 0;
+		args[i] = pstrdup(data);
+		data += len + 1;
+		size -= len + 1;
+	}
+	return Max(nargs, 0);
+}
+
+/*
  * bguard_definition_tgargs
- *		Arguments of a pg_trigger row: strings, each with its terminating zero.
+ *		Arguments of a pg_trigger row.
  */
 void
 bguard_definition_tgargs(HeapTuple tuple, TupleDesc desc, int *nargs,
@@ -417,7 +441,7 @@ bguard_definition_tgargs(HeapTuple tuple, TupleDesc desc, int *nargs,
 {
 	bool		isnull;
 	Datum		value = heap_getattr(tuple, Anum_pg_trigger_tgargs, desc, &isnull);
-	char	   *at;
+	bytea	   *packed;
 
 	*nargs = ((Form_pg_trigger) GETSTRUCT(tuple))->tgnargs;
 	*args = palloc0(sizeof(char *) * Max(*nargs, 1));
@@ -426,12 +450,9 @@ bguard_definition_tgargs(HeapTuple tuple, TupleDesc desc, int *nargs,
 	if (*nargs == 0)
 		return;
 
-	at = VARDATA_ANY(DatumGetByteaPP(value));
-	for (int i = 0; i < *nargs; i++)
-	{
-		(*args)[i] = pstrdup(at);
-		at += strlen(at) + 1;
-	}
+	packed = DatumGetByteaPP(value);
+	*nargs = bguard_definition_unpack(VARDATA_ANY(packed),
+									  VARSIZE_ANY_EXHDR(packed), *nargs, *args);
 }
 
 /*

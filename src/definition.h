@@ -91,6 +91,12 @@ extern List *bguard_definition_select(Relation rel, const char *key_columns);
 /* root triggers of ours in this database: List of BGuardDefinition * */
 extern List *bguard_definition_list(void);
 
+/*
+ * The strings in size bytes of tgargs, each with its terminating zero, copied to
+ * args.  Returns nargs, or 0 if so many are not there: half a definition is none.
+ */
+extern int	bguard_definition_unpack(const char *data, Size size, int nargs,
+									 char **args);
 /* our triggers as argument text of pg_trigger.tgargs */
 extern void bguard_definition_tgargs(HeapTuple tuple, TupleDesc desc,
 									 int *nargs, char ***args);

@@ -7,6 +7,7 @@
 #include "debug.h"
 #include "fleet.h"
 #include "guc.h"
+#include "mb/pg_wchar.h"
 #include "registry.h"
 #include "utils/timestamp.h"
 
@@ -474,6 +475,19 @@ bguard_registry_discard(BGuardEntry *entry, uint32 slot, BGuardOwner owner)
 }
 
 /*
+ * bguard_registry_clip
+ *		See registry.h.  Half a character in a view fails whoever converts it.
+ */
+void
+bguard_registry_clip(char *to, const char *from)
+{
+	int			len = pg_mbcliplen(from, (int) strlen(from), BGUARD_REASON_LEN - 1);
+
+	memcpy(to, from, len);
+	to[len] = '\0';
+}
+
+/*
  * bguard_registry_set_verdict
  *		What the worker found out, valid while the poison counter is "poison".
  *		reason may be NULL.  retry_ms: when to try again, in milliseconds.
@@ -490,7 +504,7 @@ bguard_registry_set_verdict(int number, BGuardVerdict verdict, uint32 poison,
 		pg_atomic_write_u64(&e->since, (uint64) now);
 	e->verdict = verdict;
 	e->verdict_poison = poison;
-	strlcpy(e->reason, reason ? reason : "", sizeof(e->reason));
+	bguard_registry_clip(e->reason, reason ? reason : "");
 	e->retry_at = TimestampTzPlusMilliseconds(now, retry_ms);
 	LWLockRelease(bguard_lock);
 }

@@ -212,6 +212,8 @@ extern uint64 bguard_registry_publish(BGuardEntry *entry, uint32 slot);
 extern bool bguard_registry_validate(BGuardEntry *entry, uint64 published);
 extern void bguard_registry_discard(BGuardEntry *entry, uint32 slot,
 									BGuardOwner owner);
+/* copy to a text of BGUARD_REASON_LEN bytes, cut between two characters */
+extern void bguard_registry_clip(char *to, const char *from);
 /* the verdict holds while the poison counter is as given; retry after delay, ms */
 extern void bguard_registry_set_verdict(int number, BGuardVerdict verdict,
 										uint32 poison, const char *reason,

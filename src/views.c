@@ -90,22 +90,27 @@ emit(Row *row)
 	row->n = 0;
 }
 
-/* may the user see that the filter is there?  And its figures? */
+/*
+ * May the user see that the filter is there?  And its figures?  No, if the
+ * relation is not: whoever asks for its privileges then gets an error.
+ */
 static bool
 may_see(Oid relid)
 {
-	return pg_class_aclcheck(relid, GetUserId(),
-							 ACL_SELECT | ACL_INSERT | ACL_UPDATE | ACL_DELETE) == ACLCHECK_OK ||
-		pg_attribute_aclcheck_all(relid, GetUserId(), ACL_SELECT,
-								  ACLMASK_ANY) == ACLCHECK_OK ||
-		has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
+	return get_rel_relkind(relid) != '\0' &&
+		(pg_class_aclcheck(relid, GetUserId(),
+						   ACL_SELECT | ACL_INSERT | ACL_UPDATE | ACL_DELETE) == ACLCHECK_OK ||
+		 pg_attribute_aclcheck_all(relid, GetUserId(), ACL_SELECT,
+								   ACLMASK_ANY) == ACLCHECK_OK ||
+		 has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS));
 }
 
 static bool
 may_see_figures(Oid relid)
 {
-	return bguard_compat_owns_relation(relid, GetUserId()) ||
-		has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
+	return get_rel_relkind(relid) != '\0' &&
+		(bguard_compat_owns_relation(relid, GetUserId()) ||
+		 has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS));
 }
 
 /* a copy of the definition's entry; false when there is none */
@@ -241,7 +246,7 @@ bloomguard_filters(PG_FUNCTION_ARGS)
 		const char *reason;
 		const char *state;
 
-		if (get_rel_relkind(def->root_relid) == '\0' || !may_see(def->root_relid))
+		if (!may_see(def->root_relid))
 			continue;
 		found = copy_entry(def, e);
 		figures = found && may_see_figures(def->root_relid);
@@ -299,8 +304,7 @@ bloomguard_stats(PG_FUNCTION_ARGS)
 		int64		maybe;
 		int64		unguarded = 0;
 
-		if (get_rel_relkind(def->root_relid) == '\0' ||
-			!may_see_figures(def->root_relid) || !copy_entry(def, e))
+		if (!may_see_figures(def->root_relid) || !copy_entry(def, e))
 			continue;
 		for (int r = 0; r < BGUARD_UNGUARDED_COUNT; r++)
 			unguarded += (int64) pg_atomic_read_u64(&e->counters.unguarded[r]);
