@@ -90,7 +90,7 @@ choose_server()
 	fi
 }
 
-# Is everything there?  $1 = build, or test, which needs Perl's IPC::Run, too
+# Is everything there?  $1 = build, or test, which needs Perl's IPC::Run and spin, too
 have_packages()
 {
 	[ "$(major_of "$PG_CONFIG")" = "$PG_MAJOR" ] &&
@@ -101,7 +101,8 @@ have_packages()
 		command -v gcc >/dev/null && command -v make >/dev/null &&
 		echo '#include <xxhash.h>' | gcc -E -x c - >/dev/null 2>&1 || return 1
 	[ "$1" = build ] || {
-		command -v prove >/dev/null && perl -MIPC::Run -e 1 2>/dev/null
+		command -v prove >/dev/null && perl -MIPC::Run -e 1 2>/dev/null &&
+			command -v spin >/dev/null
 	}
 }
 
@@ -112,11 +113,11 @@ install_packages()
 	choose_server
 	if ! have_packages "$1"; then
 		command -v apt-get >/dev/null ||
-			die "needed: PostgreSQL $PG_MAJOR with server headers, xxHash headers, gcc, make, Perl with IPC::Run"
+			die "needed: PostgreSQL $PG_MAJOR with server headers, xxHash headers, gcc, make, Perl with IPC::Run, spin"
 		say "installing packages for PostgreSQL $PG_MAJOR"
 		refresh_apt
 		packages="postgresql-$PG_MAJOR postgresql-server-dev-$PG_MAJOR libxxhash-dev gcc libc6-dev make"
-		[ "$1" = build ] || packages="$packages libipc-run-perl perl"
+		[ "$1" = build ] || packages="$packages libipc-run-perl perl spin"
 		# shellcheck disable=SC2086
 		as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y \
 			--no-install-recommends $packages || die "installing packages failed"

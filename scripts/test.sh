@@ -2,17 +2,26 @@
 # test.sh: build and install bloomguard, and run its tests
 #
 #	sh scripts/test.sh				all suites
-#	sh scripts/test.sh tap			named suites: source core regress isolation tap
+#	sh scripts/test.sh tap			named suites, in the order in which all are run:
+#		source		rules of the source tree
+#		core		the filter itself, without a server
+#		model		the protocol, checked exhaustively (by spin)
+#		regress		SQL behaviour
+#		isolation	sessions that interleave
+#		races		the same, stopped at points of a debug build in between
+#		mutants		does each test that must notice a fault notice it?
+#		tap			restarts, crashes, several servers
+#		stress		a minute of everything at once (STRESS_SECONDS)
 #
 # Installs missing Debian packages (sudo when not root), builds a private copy of
 # the tree with warnings as errors, installs it, and runs the tests there as a
 # non-root user, in temporary instances.  No other cluster is touched.  It can be
 # run any number of times.
 #
-# The last line counts the checks of "source" and "core", the test files of
-# "regress" and "isolation", and the top-level checks of "tap".  A suite in
-# which nothing ran, or that ended badly without naming a check, counts as one
-# failure.
+# The last line counts the checks of "source", "core", "model", "mutants" and
+# "stress", the test files of "regress", "isolation" and "races", and the top-level
+# checks of "tap".  A suite in which nothing ran, or that ended badly without naming
+# a check, counts as one failure.
 #
 # Environment: PG_CONFIG or PG_MAJOR choose the server, PROVE_TESTS='t/...'
 # chooses TAP files, KEEP_WORK=1 leaves the copy where it is.
@@ -23,14 +32,15 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=scripts/common.sh
 . "$root/scripts/common.sh"
 
-suites=${*:-source core regress isolation tap}
+all="source core model regress isolation races mutants tap stress"
+suites=${*:-$all}
 passed=0
 failed=0
 
 for suite in $suites; do
-	case $suite in
-		source|core|regress|isolation|tap) ;;
-		*) die "unknown suite: $suite; there are source core regress isolation tap" ;;
+	case " $all " in
+		*" $suite "*) ;;
+		*) die "unknown suite: $suite; there are $all" ;;
 	esac
 done
 
@@ -104,7 +114,16 @@ show_tap_logs()
 	done
 }
 
-tree=$work/tree
+# The library with pause points must not get into the server that others use.  Runs
+# in a subshell, so that tree and server are as they were.
+run_races()
+(
+	tree=$work/debug
+	copy_tree && private_server &&
+		make_tree -s -j"$(nproc)" PROFILE="$strict -DBGUARD_DEBUG" all &&
+		install_tree && make_tree -s installcheck-races
+)
+
 for suite in $suites; do
 	say "== $suite"
 	case $suite in
@@ -130,6 +149,25 @@ for suite in $suites; do
 				show "$tree/output_iso/regression.diffs"
 				lines=60 show "$tree/output_iso/log/postmaster.log"
 			}
+			;;
+		races)
+			run_logged "$work/races.log" run_races
+			tally races '(\.\.\. ok |^ok )' '(\.\.\. FAILED|^not ok )' || {
+				show "$work/debug/output_races/regression.diffs"
+				lines=60 show "$work/debug/output_races/log/postmaster.log"
+			}
+			;;
+		mutants)
+			run_logged "$work/mutants.log" sh "$root/scripts/mutants.sh"
+			tally mutants '^ok ' '^not ok ' || true
+			;;
+		model)
+			run_logged "$work/model.log" as_server sh "$tree/test/model/check.sh"
+			tally model '^ok ' '^not ok ' || true
+			;;
+		stress)
+			run_logged "$work/stress.log" sh "$root/scripts/stress.sh" "${STRESS_SECONDS:-60}"
+			tally stress 'false negatives: 0' 'false negatives: [1-9]' || true
 			;;
 		tap)
 			run_logged "$work/tap.log" make_tree -s installcheck REGRESS= ISOLATION= \
