@@ -243,7 +243,8 @@ conclude(BGuardBuild *build, BGuardBuildResult result, uint32 wanted,
 {
 	BGuardEntry *e = build->entry;
 	TimestampTz now = GetCurrentTimestamp();
-	double		seconds = (now - start) / (double) USECS_PER_SEC;
+	/* who waits for a lock is no burden */
+	double		seconds = (now - start - build->waited) / (double) USECS_PER_SEC;
 	bool		ready = BGUARD_LINK_CURRENT(pg_atomic_read_u64(&e->link)) != 0;
 	BGuardVerdict verdict = BGUARD_VERDICT_PENDING;
 	const char *reason = build->reason;

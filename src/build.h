@@ -81,6 +81,7 @@ typedef struct BGuardBuild
 	BGuardBloom filter;
 	uint64		tuples_done;
 	uint64		keys_done;
+	TimestampTz waited;			/* for locks, microseconds: not work */
 } BGuardBuild;
 
 /* build_check.c */

@@ -66,12 +66,17 @@ bool
 bguard_build_lock(BGuardBuild *build, Oid relid, int lockmode, int wait_ms)
 {
 	TimestampTz start = GetCurrentTimestamp();
+	TimestampTz last = start;
 
 	while (!ConditionalLockRelationOid(relid, lockmode))
 	{
+		TimestampTz now = GetCurrentTimestamp();
+
 		CHECK_FOR_INTERRUPTS();
+		build->waited += now - last;
+		last = now;
 		if (bguard_build_poisoned(build) ||
-			TimestampDifferenceExceeds(start, GetCurrentTimestamp(), wait_ms))
+			TimestampDifferenceExceeds(start, now, wait_ms))
 			return false;
 		(void) WaitLatch(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH,
 						 10, PG_WAIT_EXTENSION);

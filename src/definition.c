@@ -494,6 +494,20 @@ bguard_definition_update_tgargs(Oid tgoid, int nargs, char **args)
 	table_close(pg_trigger, RowExclusiveLock);
 }
 
+/* false, too, for a relation that was dropped under our scan */
+static bool
+is_temporary(Oid relid)
+{
+	HeapTuple	tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relid));
+	bool		temporary;
+
+	if (!HeapTupleIsValid(tuple))
+		return false;
+	temporary = ((Form_pg_class) GETSTRUCT(tuple))->relpersistence == RELPERSISTENCE_TEMP;
+	ReleaseSysCache(tuple);
+	return temporary;
+}
+
 /*
  * bguard_definition_list
  *		Root triggers of ours in the whole database.  pg_trigger has no index by
@@ -522,7 +536,7 @@ bguard_definition_list(void)
 
 		/* a temporary table is refused; by hand it shall not use up an entry */
 		if (trigger->tgfoid != function || OidIsValid(trigger->tgparentid) ||
-			get_rel_persistence(trigger->tgrelid) == RELPERSISTENCE_TEMP)
+			is_temporary(trigger->tgrelid))
 			continue;
 		def = palloc0(sizeof(BGuardDefinition));
 		def->tgoid = def->root_tgoid = trigger->oid;

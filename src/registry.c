@@ -11,6 +11,9 @@
 #include "registry.h"
 #include "utils/timestamp.h"
 
+/* a filter out of service waits no longer for its next build, however long it takes */
+#define NOT_READY_MAX_MS	300000
+
 /* each begins a cache line: links of neighbours shall not share one */
 typedef union PaddedEntry
 {
@@ -524,7 +527,9 @@ bguard_registry_due(const BGuardEntry *entry, TimestampTz now)
 		return false;
 	if (BGUARD_LINK_CURRENT(link) != 0 && wanted == entry->rotation_done)
 		return false;
-	if (now < entry->next_build)
+	if (now < entry->next_build &&
+		(BGUARD_LINK_CURRENT(link) != 0 ||
+		 now < TimestampTzPlusMilliseconds(entry->build_end, NOT_READY_MAX_MS)))
 		return false;
 	return poison != entry->verdict_poison || now >= entry->retry_at;
 }
