@@ -82,14 +82,24 @@ run()
 	esac
 }
 
-# the first difference that tells of a fault
+# the first difference that tells of a fault: a line of results that is new, not one
+# that only has other blanks
 told()
 {
 	{
 		cat "$tree/regression.diffs" "$tree/output_races/regression.diffs" 2>/dev/null |
-			grep -E '^[+>] *[^ +>]' || true
+			awk '/^(\+\+\+|---) / { next }
+				{ text = substr($0, 2); gsub(/[ \t]+/, "", text) }
+				/^[-+]/ { kind[NR] = substr($0, 1, 1); line[NR] = $0; stripped[NR] = text }
+				/^-/ { old[text] = 1 }
+				END {
+					for (i = 1; i <= NR; i++)
+						if (kind[i] == "+" && !(stripped[i] in old) && line[i] ~ /absent|\|/ &&
+							line[i] !~ /SELECT|^\+step/)
+							print line[i]
+				}'
 		grep '^not ok' "$work/log" || true
-	} | head -n 1 | cut -c 1-60
+	} | head -n 1 | tr -s ' ' | cut -c 1-60
 }
 
 wanted=${*:-$(echo "$table" | awk 'NF { print $1 }')}

@@ -18,8 +18,7 @@
 # The seed decides what each client and the driver choose; how they interleave
 # is the machine's.  The same seed does not give the same run.
 #
-# Environment: PG_CONFIG or PG_MAJOR choose the server, KEEP_WORK=1 keeps the
-# logs of a good run as well.
+# Environment: PG_CONFIG or PG_MAJOR choose the server, KEEP_WORK=1 keeps all logs.
 
 set -eu
 
@@ -317,7 +316,6 @@ statement_timeout = 60s
 deadlock_timeout = 200ms
 autovacuum_naptime = 1s
 log_line_prefix = '%m [%p] %e %b/%a '
-log_lock_waits = off
 CONF
 start_server
 "$PG_BIN/createdb" -h "$work" stress
