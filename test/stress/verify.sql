@@ -29,7 +29,7 @@ FROM guarded, bloomguard_verify(relation, key_columns)
 WHERE root AND rows_absent <> 0;
 
 -- a filter that only says maybe would pass all of that; one that is overfull may
--- let pass what it says itself
+-- let pass what it says itself, and tells nothing when it lets pass nearly all
 CREATE TEMP TABLE probe (relation text, key_columns text, asked int, turned_away int);
 SELECT format('INSERT INTO probe SELECT %L, %L, count(*), count(*) FILTER (WHERE NOT
 	bloomguard_might_contain(%L, %L, %s)) FROM generate_series(1, 1000) g',
@@ -40,4 +40,5 @@ SELECT format('INSERT INTO probe SELECT %L, %L, count(*), count(*) FILTER (WHERE
 FROM guarded WHERE root \gexec
 SELECT format('does not turn away: %s (%s): %s of %s absent keys', probe.relation, key_columns, turned_away, asked)
 FROM probe JOIN bloomguard_filters f USING (key_columns)
-WHERE f.relation = probe.relation::regclass AND turned_away < 0.8 * asked * (1 - estimated_rate);
+WHERE f.relation = probe.relation::regclass AND asked * (1 - estimated_rate) > 50
+	AND turned_away < 0.8 * asked * (1 - estimated_rate);
