@@ -63,6 +63,7 @@ REGRESS = \
 	errors \
 	hazards \
 	hazards_build \
+	nested_ddl \
 	views
 
 ISOLATION = $(patsubst specs/%.spec,%,$(sort $(wildcard specs/*.spec)))

@@ -479,9 +479,16 @@ relation_event(ObjectAccessType access, Oid relid, int subid, void *arg)
 	}
 }
 
+/* the command's and our own */
+#define REFERENCES_EXPECTED	2
+
 /*
  * Does the new child hold no row, and will rows be added to it as to any other
  * partition?  The command holds AccessExclusiveLock on it.
+ *
+ * A statement of this session that is at work on the child, and calls the command
+ * in a function or a trigger, has a copy of the triggers of before.  ATTACH does
+ * not look for that.
  */
 static bool
 is_empty_partition(Oid child)
@@ -491,7 +498,9 @@ is_empty_partition(Oid child)
 
 	if (rel == NULL)
 		return false;
-	if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
+	if (rel->rd_refcnt > REFERENCES_EXPECTED)
+		result = false;
+	else if (rel->rd_rel->relkind == RELKIND_PARTITIONED_TABLE)
 		result = find_inheritance_children_extended(child, false, NoLock,
 													NULL, NULL) == NIL;
 	else if (rel->rd_rel->relkind == RELKIND_RELATION &&

@@ -142,6 +142,7 @@ ddl_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 	Node	   *parsetree = pstmt->utilityStmt;
 	bool		prepared_ended = false;
 	Oid			held = InvalidOid;
+	Oid			dropped = InvalidOid;
 
 	if (bguard_attached() && !IsBinaryUpgrade)
 	{
@@ -155,6 +156,8 @@ ddl_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 		}
 		else
 			held = database_to_hold(parsetree);
+		if (IsA(parsetree, DropdbStmt))
+			dropped = get_database_oid(((DropdbStmt *) parsetree)->dbname, true);
 	}
 
 	if (OidIsValid(held))
@@ -164,6 +167,13 @@ ddl_utility(PlannedStmt *pstmt, const char *queryString, bool readOnlyTree,
 		next_utility(pstmt, queryString, readOnlyTree, context, params,
 					 queryEnv, dest, qc);
 
+	/*
+	 * A copy of a database may be created under the same OID before the launcher
+	 * looks: all else in an entry's key is then the same as well.  No worker can
+	 * be there any more, and none can come before the command has committed.
+	 */
+	if (OidIsValid(dropped))
+		bguard_registry_poison_database(dropped, BGUARD_POISON_RELATION);
 	bguard_ddl_apply_renames();
 	if (prepared_ended && OidIsValid(MyDatabaseId))
 		bguard_request_visit_now(MyDatabaseId);

@@ -17,6 +17,7 @@
  */
 #include "postgres.h"
 
+#include "access/transam.h"
 #include "catalog/pg_type.h"
 #include "commands/trigger.h"
 #include "debug.h"
@@ -43,6 +44,9 @@ typedef struct AddRecipe
 	bool		clone;
 	bool		usable;			/* recipe below is filled */
 	MemoryContext cxt;			/* of the recipe */
+	bool		user_defined;	/* has a hash function that is not PostgreSQL's */
+	int			hashing;		/* calls of user-defined hash functions under way */
+	int			level;			/* as many of them use older recipes */
 	Oid			root_tgoid;
 	Oid			root_relid;
 	int			ncols;
@@ -97,17 +101,25 @@ recipe_make(AddRecipe *recipe, Relation rel, const Trigger *trigger)
 	MemoryContext old;
 	bool		ok;
 
-	recipe->usable = false;
+	recipe->usable = recipe->user_defined = false;
 	recipe->version = 0;
 	recipe->made = bguard_registry_version();
 	/* what changed before that version must be seen, also within a statement */
 	AcceptInvalidationMessages();
 	desc = RelationGetDescr(rel);
-	if (recipe->cxt == NULL)
-		recipe->cxt = AllocSetContextCreate(TopMemoryContext,
-											"bloomguard add recipe",
-											ALLOCSET_SMALL_SIZES);
-	MemoryContextReset(recipe->cxt);
+
+	/*
+	 * A hash function that writes rows comes here while it is being called through
+	 * the old recipe, which then stays to the end of the transaction.
+	 */
+	if (recipe->cxt != NULL && recipe->hashing > recipe->level)
+		MemoryContextSetParent(recipe->cxt, TopTransactionContext);
+	else if (recipe->cxt != NULL)
+		MemoryContextDelete(recipe->cxt);
+	recipe->cxt = AllocSetContextCreate(TopMemoryContext,
+										"bloomguard add recipe",
+										ALLOCSET_SMALL_SIZES);
+	recipe->level = recipe->hashing;
 	old = MemoryContextSwitchTo(recipe->cxt);
 
 	recipe->relid = recipe->root_relid = RelationGetRelid(rel);
@@ -135,6 +147,9 @@ recipe_make(AddRecipe *recipe, Relation rel, const Trigger *trigger)
 		if (ok)
 		{
 			recipe->attnums[i] = attnum;
+			recipe->user_defined |=
+				recipe->parts[i].hashproc >= FirstNormalObjectId ||
+				recipe->parts[i].innerproc >= FirstNormalObjectId;
 			namestrcpy(&recipe->names[i], def.names[i]);
 		}
 	}
@@ -168,6 +183,7 @@ recipe_find(Relation rel, const Trigger *trigger)
 		recipe->usable = false;
 		recipe->made = 0;
 		recipe->cxt = NULL;
+		recipe->hashing = recipe->level = 0;
 		recipe->version = 0;
 	}
 	return recipe;
@@ -255,6 +271,33 @@ poison_recipe(Oid tgoid)
 }
 
 /*
+ * The key's hash.  A user-defined hash function may write rows, and come back here,
+ * or raise.
+ */
+static uint64
+hash_key(AddRecipe *recipe, const Datum *values)
+{
+	volatile uint64 hash = 0;
+
+	if (!recipe->user_defined)
+		return bguard_keys_hash(recipe->parts, recipe->ncols, values,
+								bguard_control->seed);
+
+	recipe->hashing++;
+	PG_TRY();
+	{
+		hash = bguard_keys_hash(recipe->parts, recipe->ncols, values,
+								bguard_control->seed);
+	}
+	PG_FINALLY();
+	{
+		recipe->hashing--;
+	}
+	PG_END_TRY();
+	return hash;
+}
+
+/*
  * false: the registry changed since the recipe was made.  A builder that came to
  * another signature (the operator class may be another) says so before it
  * publishes, so the key has to be hashed again by a recipe of now.
@@ -283,8 +326,7 @@ add_key(AddRecipe *recipe, TupleTableSlot *row)
 	}
 
 	/* what hash functions leave behind goes with the trigger's context */
-	hash = bguard_keys_hash(recipe->parts, recipe->ncols, values,
-							bguard_control->seed);
+	hash = hash_key(recipe, values);
 
 	if (!BGUARD_MUTANT(NO_BARRIER))
 		pg_memory_barrier();

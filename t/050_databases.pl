@@ -111,5 +111,18 @@ $node->safe_psql('postgres', 'ALTER DATABASE child ALLOW_CONNECTIONS false');
 $node->safe_psql('postgres', 'ALTER DATABASE child ALLOW_CONNECTIONS true');
 sound($node, 'closed and open again', db => 'child', rows => 10);
 
+# a database that is dropped and created again under its OID, as a copy of another,
+# has the same relations and triggers, but not the same rows; the launcher has not
+# looked meanwhile [B20, B21]
+$node->safe_psql('postgres', 'ALTER SYSTEM SET bloomguard.naptime = 3600');
+$node->safe_psql('postgres', 'SELECT pg_reload_conf()');
+my $oid = $node->safe_psql('postgres', "SELECT oid FROM pg_database WHERE datname = 'child'");
+$node->safe_psql('postgres', 'CREATE DATABASE twin TEMPLATE child');
+$node->safe_psql('twin', 'INSERT INTO t VALUES (4711)');
+$node->safe_psql('postgres', 'DROP DATABASE child');
+$node->safe_psql('postgres', "CREATE DATABASE child TEMPLATE twin OID $oid");
+isnt(answer($node, 'child', 't', 4711), 'absent', 'nothing is left of the database of before');
+sound($node, 'the same OID', db => 'child', rows => 11);
+
 $node->stop;
 done_testing();
