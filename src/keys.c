@@ -27,10 +27,12 @@
 #include "debug.h"
 #include "fmgr.h"
 #include "keys.h"
+#include "mb/pg_wchar.h"
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
+#include "utils/varlena.h"
 
 /* what an array, range, multirange or domain over one is made of, or InvalidOid */
 static Oid
@@ -126,6 +128,60 @@ cut_padding(Datum value)
 
 	return PointerGetDatum(len == padded_len ? padded :
 						   cstring_to_text_with_len(VARDATA_ANY(padded), len));
+}
+
+/* where the last character begins; len is not 0 */
+static int
+last_character(const char *data, int len)
+{
+	int			at = len - 1;
+
+	if (GetDatabaseEncoding() == PG_UTF8)
+	{
+		while (at > 0 && IS_HIGHBIT_SET(data[at]) && (data[at] & 0x40) == 0)
+			at--;
+	}
+	else if (pg_database_encoding_max_length() > 1)
+	{
+		int			next;
+
+		for (at = 0; (next = at + pg_mblen(data + at)) < len; at = next)
+			;
+	}
+	return at;
+}
+
+/*
+ * A varchar without its trailing blanks.
+ *
+ * varchar = bpchar compares as bpchar does, where the blanks of neither count, and
+ * the parser has made text of a bpchar argument before we see it.  So the blanks
+ * of a varchar column never count.  Under a nondeterministic collation nor does
+ * what it calls equal to a blank, or to nothing, at the end: values that are equal
+ * as they are have to be equal when they are cut.
+ */
+static Datum
+cut_blanks(Datum value, Oid collid)
+{
+	struct varlena *whole = PG_DETOAST_DATUM_PACKED(value);
+	const char *data = VARDATA_ANY(whole);
+	int			whole_len = VARSIZE_ANY_EXHDR(whole);
+	int			len = bpchartruelen(unconstify(char *, data), whole_len);
+
+	if (!get_collation_isdeterministic(collid))
+	{
+		while (len > 0)
+		{
+			int			at = last_character(data, len);
+
+			if (varstr_cmp(data + at, len - at, " ", 1, collid) != 0 &&
+				varstr_cmp(data + at, len - at, "", 0, collid) != 0)
+				break;
+			len = at;
+		}
+	}
+	return PointerGetDatum(len == whole_len ? whole :
+						   cstring_to_text_with_len(data, len));
 }
 
 /*
@@ -283,9 +339,12 @@ hash_part(BGuardKeyPart *part, Datum value, uint64 seed)
 		case BGUARD_ROAD_VARLENA:
 			{
 				struct varlena *bytes = PG_DETOAST_DATUM_PACKED(value);
+				int			len = VARSIZE_ANY_EXHDR(bytes);
 
-				hash = bguard_hash_bytes(VARDATA_ANY(bytes),
-										 VARSIZE_ANY_EXHDR(bytes), seed);
+				/* see cut_blanks() */
+				if (part->basetype == VARCHAROID)
+					len = bpchartruelen(VARDATA_ANY(bytes), len);
+				hash = bguard_hash_bytes(VARDATA_ANY(bytes), len, seed);
 				if ((Pointer) bytes != DatumGetPointer(value))
 					pfree(bytes);
 				return hash;
@@ -296,6 +355,8 @@ hash_part(BGuardKeyPart *part, Datum value, uint64 seed)
 
 	if (part->basetype == BPCHAROID)
 		value = cut_padding(value);
+	else if (part->basetype == VARCHAROID)
+		value = cut_blanks(value, part->collid);
 	hash = DatumGetUInt64(FunctionCall2Coll(part->hashfn, part->collid, value,
 											UInt64GetDatum(seed)));
 	return bguard_hash_u64(hash, seed);
@@ -434,9 +495,11 @@ bguard_keys_arg_init(BGuardKeyArg *arg, const BGuardKeyPart *part, Oid argtype,
 		{
 			/*
 			 * Under a nondeterministic collation a name must be hashed as text;
-			 * its own hash function ignores the collation.
+			 * its own hash function ignores the collation.  Nor does it know of
+			 * cut_blanks().
 			 */
-			if (argbase == NAMEOID && part->road == BGUARD_ROAD_PROC)
+			if (argbase == NAMEOID &&
+				(part->road == BGUARD_ROAD_PROC || part->basetype == VARCHAROID))
 				return use_input(arg, part, UNKNOWNOID, cxt);
 
 			problem = bguard_keys_part_init(&arg->part, argbase, part->collid,
