@@ -32,6 +32,11 @@ OBJS = \
 	src/probe.o \
 	src/probe_resolve.o \
 	src/probe_sql.o \
+	src/probe_support.o \
+	src/probe_share.o \
+	src/gate_match.o \
+	src/gate_plan.o \
+	src/gate_exec.o \
 	src/build.o \
 	src/build_check.o \
 	src/build_scan.o \
@@ -59,6 +64,8 @@ REGRESS = \
 	hash_function \
 	frozen \
 	probe \
+	gate \
+	gate_support \
 	privileges \
 	errors \
 	hazards \

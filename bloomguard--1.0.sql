@@ -71,6 +71,17 @@ COMMENT ON FUNCTION bloomguard_size(bigint, float8) IS
 'size of a filter for so many keys, and its expected rate at 1x, 2x and 5x of them';
 
 /*
+ * Tells the planner what a probe lets through, and what it costs.
+ */
+CREATE FUNCTION bloomguard_might_contain_support(internal)
+RETURNS internal
+AS 'MODULE_PATHNAME', 'bloomguard_might_contain_support'
+LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+
+COMMENT ON FUNCTION bloomguard_might_contain_support(internal) IS
+'planner support for bloomguard_might_contain: selectivity and cost';
+
+/*
  * Probes.  Each has six overloads, so that untyped parameters and literals
  * resolve: text is read by the key type's input function, "char" stands beside
  * it because text would make keys of that type ambiguous.  One C function serves
@@ -79,7 +90,8 @@ COMMENT ON FUNCTION bloomguard_size(bigint, float8) IS
 CREATE FUNCTION bloomguard_might_contain(relation regclass, key "any")
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'bloomguard_might_contain'
-LANGUAGE C STABLE PARALLEL SAFE CALLED ON NULL INPUT COST 10;
+LANGUAGE C STABLE PARALLEL SAFE CALLED ON NULL INPUT COST 10
+SUPPORT bloomguard_might_contain_support;
 
 COMMENT ON FUNCTION bloomguard_might_contain(regclass, "any") IS
 'false: no row has this key, under the relation''s only filter; true: maybe';
@@ -87,7 +99,8 @@ COMMENT ON FUNCTION bloomguard_might_contain(regclass, "any") IS
 CREATE FUNCTION bloomguard_might_contain(relation regclass, key text)
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'bloomguard_might_contain'
-LANGUAGE C STABLE PARALLEL SAFE CALLED ON NULL INPUT COST 10;
+LANGUAGE C STABLE PARALLEL SAFE CALLED ON NULL INPUT COST 10
+SUPPORT bloomguard_might_contain_support;
 
 COMMENT ON FUNCTION bloomguard_might_contain(regclass, text) IS
 'false: no row has this key, under the relation''s only filter; true: maybe';
@@ -95,7 +108,8 @@ COMMENT ON FUNCTION bloomguard_might_contain(regclass, text) IS
 CREATE FUNCTION bloomguard_might_contain(relation regclass, key "char")
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'bloomguard_might_contain'
-LANGUAGE C STABLE PARALLEL SAFE CALLED ON NULL INPUT COST 10;
+LANGUAGE C STABLE PARALLEL SAFE CALLED ON NULL INPUT COST 10
+SUPPORT bloomguard_might_contain_support;
 
 COMMENT ON FUNCTION bloomguard_might_contain(regclass, "char") IS
 'false: no row has this key, under the relation''s only filter; true: maybe';
@@ -103,7 +117,8 @@ COMMENT ON FUNCTION bloomguard_might_contain(regclass, "char") IS
 CREATE FUNCTION bloomguard_might_contain(relation regclass, key_columns text, VARIADIC key "any")
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'bloomguard_might_contain'
-LANGUAGE C STABLE PARALLEL SAFE CALLED ON NULL INPUT COST 10;
+LANGUAGE C STABLE PARALLEL SAFE CALLED ON NULL INPUT COST 10
+SUPPORT bloomguard_might_contain_support;
 
 COMMENT ON FUNCTION bloomguard_might_contain(regclass, text, VARIADIC "any") IS
 'false: no row has this key in these columns; true: maybe';
@@ -111,7 +126,8 @@ COMMENT ON FUNCTION bloomguard_might_contain(regclass, text, VARIADIC "any") IS
 CREATE FUNCTION bloomguard_might_contain(relation regclass, key_columns text, VARIADIC key text[])
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'bloomguard_might_contain'
-LANGUAGE C STABLE PARALLEL SAFE CALLED ON NULL INPUT COST 10;
+LANGUAGE C STABLE PARALLEL SAFE CALLED ON NULL INPUT COST 10
+SUPPORT bloomguard_might_contain_support;
 
 COMMENT ON FUNCTION bloomguard_might_contain(regclass, text, VARIADIC text[]) IS
 'false: no row has this key in these columns; true: maybe';
@@ -119,7 +135,8 @@ COMMENT ON FUNCTION bloomguard_might_contain(regclass, text, VARIADIC text[]) IS
 CREATE FUNCTION bloomguard_might_contain(relation regclass, key_columns text, VARIADIC key "char"[])
 RETURNS boolean
 AS 'MODULE_PATHNAME', 'bloomguard_might_contain'
-LANGUAGE C STABLE PARALLEL SAFE CALLED ON NULL INPUT COST 10;
+LANGUAGE C STABLE PARALLEL SAFE CALLED ON NULL INPUT COST 10
+SUPPORT bloomguard_might_contain_support;
 
 COMMENT ON FUNCTION bloomguard_might_contain(regclass, text, VARIADIC "char"[]) IS
 'false: no row has this key in these columns; true: maybe';

@@ -17,6 +17,7 @@
 #include "ddl.h"
 #include "fleet.h"
 #include "fmgr.h"
+#include "gate.h"
 #include "guc.h"
 #include "inflight.h"
 #include "miscadmin.h"
@@ -60,5 +61,6 @@ _PG_init(void)
 	bguard_stats_init();
 	bguard_inflight_init();
 	bguard_ddl_init();
+	bguard_gate_init();
 	bguard_launcher_init();
 }

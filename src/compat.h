@@ -10,6 +10,7 @@
 #include "commands/vacuum.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
+#include "optimizer/appendinfo.h"
 #include "storage/proc.h"
 #include "utils/acl.h"
 #include "utils/snapmgr.h"
@@ -52,6 +53,18 @@ bguard_compat_owns_relation(Oid relid, Oid roleid)
 	return object_ownercheck(RelationRelationId, relid, roleid);
 #else
 	return pg_class_ownercheck(relid, roleid);
+#endif
+}
+
+/* an expression over parent relations, for one of their children */
+static inline Node *
+bguard_compat_adjust_attrs(PlannerInfo *root, Node *node, RelOptInfo *child)
+{
+#if PG_VERSION_NUM >= 160000
+	return adjust_appendrel_attrs_multilevel(root, node, child, child->top_parent);
+#else
+	return adjust_appendrel_attrs_multilevel(root, node, child->relids,
+											 child->top_parent_relids);
 #endif
 }
 

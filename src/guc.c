@@ -11,16 +11,27 @@
 
 #include "core/sizing.h"
 #include "guc.h"
+#include "miscadmin.h"
 #include "utils/guc.h"
+#include "utils/plancache.h"
 
 int			bguard_shared_memory_mb = 64;
 int			bguard_max_filters = 128;
 bool		bguard_enabled = true;
+bool		bguard_gate = false;
 double		bguard_false_positive_rate = 0.01;
 int			bguard_max_workers = 2;
 int			bguard_naptime = 10;
 double		bguard_cost_delay = 0;
 int			bguard_cost_limit = 200;
+
+/* plans of before have gates, or have none */
+static void
+assign_gate(bool newval, void *extra)
+{
+	if (newval != bguard_gate && IsUnderPostmaster)
+		ResetPlanCache();
+}
 
 /*
  * bguard_guc_init
@@ -36,6 +47,14 @@ bguard_guc_init(bool preloading)
 							 true,
 							 PGC_USERSET, 0,
 							 NULL, NULL, NULL);
+
+	DefineCustomBoolVariable("bloomguard.gate",
+							 "Guards ordinary queries that look up a tracked key.",
+							 "A scan for keys that are definitely absent is not started.",
+							 &bguard_gate,
+							 false,
+							 PGC_USERSET, GUC_EXPLAIN,
+							 NULL, assign_gate, NULL);
 
 	DefineCustomRealVariable("bloomguard.false_positive_rate",
 							 "Target false-positive rate of filters that were tracked without one.",

@@ -11,6 +11,7 @@
 extern int	bguard_shared_memory_mb;	/* bloomguard.shared_memory */
 extern int	bguard_max_filters;			/* bloomguard.max_filters */
 extern bool bguard_enabled;				/* bloomguard.enabled */
+extern bool bguard_gate;		/* bloomguard.gate */
 extern double bguard_false_positive_rate;	/* bloomguard.false_positive_rate */
 extern int	bguard_max_workers;			/* bloomguard.max_workers */
 extern int	bguard_naptime;				/* bloomguard.naptime, seconds */
