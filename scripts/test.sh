@@ -171,7 +171,8 @@ for suite in $suites; do
 			;;
 		tap)
 			run_logged "$work/tap.log" make_tree -s installcheck REGRESS= ISOLATION= \
-				PROVE_FLAGS=--verbose PROVE_TESTS="${PROVE_TESTS:-}"
+				PROVE_FLAGS=--verbose PROVE_TESTS="${PROVE_TESTS:-}" \
+				${GATE_QUERIES:+GATE_QUERIES="$GATE_QUERIES"} ${GATE_SEED:+GATE_SEED="$GATE_SEED"}
 			tally tap '^ok ' '^not ok ' || show_tap_logs
 			;;
 	esac
