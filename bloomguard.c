@@ -41,7 +41,7 @@ _PG_init(void)
 	{
 		/* where symbols of one name are shared, there is no elsewhere */
 		if (*first != &bguard_maintain_here)
-			bguard_maintain_elsewhere = *(PGFunction *) *first;
+			bguard_maintain_elsewhere = *(BGuardTriggerFunction *) *first;
 		ereport(LOG,
 				(errmsg("another copy of the library bloomguard is loaded already, this one stays idle"),
 				 errhint("Remove one of the files, or let \"%s\" and the functions of the extension name the same.",

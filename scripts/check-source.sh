@@ -39,8 +39,8 @@ check "xxhash.h only in src/core/hash.c" \
 	"$(grep -l 'include.*xxhash\.h' bloomguard.c src/*.[ch] src/core/*.[ch] | grep -v '^src/core/hash.c$')"
 check "no header of PostgreSQL in src/core" \
 	"$(grep -lE 'include "(postgres|c\.h|access/|catalog/|storage/|utils/|port/)' src/core/*.[ch])"
-check "no postgres.h in a header" \
-	"$(grep -l 'include "postgres\.h"' src/*.h src/core/*.h)"
+check "no postgres.h or fmgr.h in a header" \
+	"$(grep -lE 'include "(postgres|fmgr)\.h"' src/*.h src/core/*.h)"
 check "every object of the Makefile has a source, every source an object" \
 	"$(printf '%s\n' bloomguard.c src/*.c src/core/*.c | sed 's/\.c$/.o/' | while read -r object; do
 		grep -q "^	$object\( \\\\\)*\$" Makefile || echo "$object"

@@ -57,7 +57,23 @@ SELECT * FROM oracle('nested_t', 'k', '50');
 INSERT INTO nested_t VALUES ('11'), ('-1'), ('12');
 SELECT count(*) FROM nested_t;
 SELECT * FROM oracle('nested_t', 'k', '50');
+-- the same at every call: the row is written, the filter does without it for a while
+CREATE SEQUENCE nested_s START 10;
+CREATE OR REPLACE FUNCTION nested_hash64(nested_int, bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+	IF $1 OPERATOR(public.=) '-9'::public.nested_int AND
+		current_setting('application_name') <> 'bloomguard worker' THEN
+		EXECUTE format('CREATE TABLE public.nested_p%1$s PARTITION OF public.nested_p FOR VALUES IN (%1$s)',
+			nextval('public.nested_s'));
+	END IF;
+	RETURN public.nested_plain($1, $2);
+END $$;
+SELECT * FROM oracle('nested_t', 'k', '50');
+INSERT INTO nested_t VALUES ('-9');
+DELETE FROM nested_t WHERE k = '-9';
+SELECT * FROM oracle('nested_t', 'k', '50');
 SET client_min_messages = warning;
+DROP SEQUENCE nested_s;
 DROP TABLE nested_t, nested_p;
 DROP TYPE nested_int CASCADE;
 DROP OPERATOR FAMILY nested_ops USING hash;

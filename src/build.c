@@ -350,7 +350,11 @@ bguard_build_run(int number, const BGuardEntryKey *key, BGuardOwner owner)
 	BGuardBuildResult result = BGUARD_BUILD_CHANGED;
 	MemoryContext cxt;
 	uint32		wanted;
+	uint32		poison;
 
+	/* before the claim: a retirement in between is poison, too */
+	poison = pg_atomic_read_u32(&bguard_registry_entry(number)->poison);
+	pg_memory_barrier();
 	if (!bguard_registry_claim(number, key, owner))
 		return;
 
@@ -366,9 +370,9 @@ bguard_build_run(int number, const BGuardEntryKey *key, BGuardOwner owner)
 	snprintf(build->name, sizeof(build->name), "%u", key->relid);
 	build->def.key_columns = "";
 
-	/* requests and poison from here on are for the next build */
+	/* requests from here on are for the next build */
 	wanted = pg_atomic_read_u32(&build->entry->rotation_wanted);
-	build->poison = pg_atomic_read_u32(&build->entry->poison);
+	build->poison = poison;
 	pg_memory_barrier();
 
 	pg_atomic_write_u64(&build->worker->blocks_total, 0);

@@ -3,7 +3,7 @@
  *		Fill a generation from the table while writers go on.
  *
  * STEPS
- *	1 claim the entry; remember the poison counter; full barrier
+ *	1 remember the poison counter; full barrier; claim the entry
  *	2 look at the definition without locks: size, and whether it is sound at all;
  *	  put a trigger that lost ALWAYS right again
  *	3 take a slot and a run of lines; clear; publish as building; full barrier

@@ -27,7 +27,7 @@
  *		  swap, counter + 1, also when both are 0 already.  No lock, no memory, no
  *		  transaction; not undone by rollback.  For DDL only while the command's
  *		  table lock is held.
- * BUILD  see build.h: claim; remember the poison counter; FULL BARRIER; check the
+ * BUILD  see build.h: remember the poison counter; FULL BARRIER; claim; check the
  *		  definition under short locks; take a slot; clear; WRITE BARRIER; publish;
  *		  FULL BARRIER; relation sizes, scan; poison counter unchanged; validate by
  *		  ONE compare-and-swap {old, G, c} -> {G, 0, c + 1}; free the old slot.

@@ -34,8 +34,11 @@
 
 PG_FUNCTION_INFO_V1(bloomguard_maintain);
 
-PGFunction	bguard_maintain_here = bloomguard_maintain;
-PGFunction	bguard_maintain_elsewhere = NULL;
+BGuardTriggerFunction bguard_maintain_here = bloomguard_maintain;
+BGuardTriggerFunction bguard_maintain_elsewhere = NULL;
+
+/* how often a key is hashed anew because the registry changed meanwhile */
+#define MAX_TRIES	100
 
 typedef struct AddRecipe
 {
@@ -400,6 +403,7 @@ bloomguard_maintain(PG_FUNCTION_ARGS)
 	bool		compared;
 	TupleTableSlot *row;
 	HeapTuple	result;
+	int			tries = 0;
 
 	/* its filters are those that are asked */
 	if (unlikely(bguard_maintain_elsewhere != NULL))
@@ -444,6 +448,12 @@ bloomguard_maintain(PG_FUNCTION_ARGS)
 	do
 	{
 		CHECK_FOR_INTERRUPTS();
+		/* a hash function that itself changes the registry would go on for ever */
+		if (tries++ == MAX_TRIES)
+		{
+			poison_recipe(data->tg_trigger->tgoid);
+			break;
+		}
 		if (((recipe->made != bguard_registry_version() &&
 			  !BGUARD_MUTANT(STALE_RECIPE)) || !recipe->usable ||
 			 (!compared &&

@@ -5,11 +5,14 @@
 #ifndef BGUARD_TRIGGER_H
 #define BGUARD_TRIGGER_H
 
-#include "fmgr.h"
+struct FunctionCallInfoBaseData;
+
+/* PGFunction, without its header */
+typedef Datum (*BGuardTriggerFunction) (struct FunctionCallInfoBaseData *fcinfo);
 
 /* of this copy */
-extern PGFunction bguard_maintain_here;
+extern BGuardTriggerFunction bguard_maintain_here;
 /* of the copy that was loaded before this one; NULL: this is the first */
-extern PGFunction bguard_maintain_elsewhere;
+extern BGuardTriggerFunction bguard_maintain_elsewhere;
 
 #endif							/* BGUARD_TRIGGER_H */
